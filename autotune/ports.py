@@ -1,0 +1,198 @@
+"""Ports between the decisions (`autotune`) and the actions (`launch`).
+
+A `Launcher` runs trials on devices, a `Trainer` says what a trial of one
+training program is. The values that cross the border are frozen dataclasses:
+the engine makes a `TrialRequest`, the launcher answers with a `TrialEnd`, and
+what the ranks measured lies in the trial's folder as rank records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+DeviceType = Literal["cpu", "cuda", "npu"]
+
+
+@dataclass(frozen=True)
+class RankProgram:
+    """What every rank of a trial executes.
+
+    argv: program and arguments; `argv[0]` is the trainer's own interpreter.
+    env: added to the environment that the launcher gives a rank.
+    cwd: working directory of the ranks.
+    files: text files that are written into the trial's folder before the start,
+        by their name relative to it.
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.argv:
+            raise ValueError("a rank program needs at least one word in argv")
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The devices of one trial: `nodes` times `devices_per_node`, one rank each."""
+
+    nodes: int
+    devices_per_node: int
+    device: DeviceType
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1 or self.devices_per_node < 1:
+            raise ValueError(
+                f"a placement needs at least one node and one device, got nodes={self.nodes}, "
+                f"devices_per_node={self.devices_per_node}"
+            )
+
+    @property
+    def world_size(self) -> int:
+        """Number of ranks."""
+        return self.nodes * self.devices_per_node
+
+
+@dataclass(frozen=True)
+class Deadlines:
+    """How long a trial may go without progress, in seconds; progress means rank records.
+
+    start_s: from the launch to the `start` record of every rank.
+    first_step_s: from there to the first `step` record of every rank.
+    step_s: between one `step` record and the next of the slowest rank, and from the
+        last step to the end of the rank.
+    stop_grace_s: between SIGTERM and SIGKILL when ranks are ended.
+    """
+
+    start_s: float = 600.0
+    first_step_s: float = 1800.0
+    step_s: float = 600.0
+    stop_grace_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in ("start_s", "first_step_s", "step_s", "stop_grace_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be more than 0 seconds, got {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class TrialRequest:
+    """One launch of one point. `folder` exists and is empty but for what the engine put there."""
+
+    trial: int
+    attempt: int
+    folder: Path
+    program: RankProgram
+    placement: Placement
+    deadlines: Deadlines
+
+
+class EndKind(StrEnum):
+    """Why a trial's processes are gone."""
+
+    FINISHED = "finished"  # every rank exited with 0
+    RANK_FAILED = "rank_failed"  # a rank exited with another code or by a signal
+    HUNG = "hung"  # a deadline passed without progress
+    LOST = "lost"  # the node, the actor, the supervisor or a port was lost
+    STOPPED = "stopped"  # `Launcher.stop` was called
+
+
+@dataclass(frozen=True)
+class RankExit:
+    """How a rank's process ended; `code` is negative for a signal, as in `subprocess`.
+
+    by_us: the supervisor ended it (after another rank's failure, a deadline or a stop).
+    """
+
+    rank: int
+    code: int
+    by_us: bool = False
+
+
+@dataclass(frozen=True)
+class TrialEnd:
+    """What the launcher knows when a trial's processes are gone.
+
+    reason: one sentence for a person. started_at, ended_at: the launcher's clock in
+    seconds since the epoch; their difference is the device time that the trial cost.
+    """
+
+    trial: int
+    kind: EndKind
+    reason: str
+    started_at: float
+    ended_at: float
+    exits: tuple[RankExit, ...] = ()
+
+
+class Launcher(Protocol):
+    """Runs trials on devices. One suite of contract tests holds for every implementation.
+
+    After `wait` has returned a trial's end, none of its processes are alive.
+    """
+
+    @property
+    def slots(self) -> int:
+        """How many trials the devices can hold at once, at least 1."""
+        ...
+
+    def now(self) -> float:
+        """Seconds since the epoch on the launcher's clock, which may be a virtual one."""
+        ...
+
+    def start(self, request: TrialRequest) -> None:
+        """Begins a trial and returns; the caller keeps to `slots`."""
+        ...
+
+    def wait(self, timeout_s: float) -> Sequence[TrialEnd]:
+        """The trials that ended, as soon as one has, or nothing after `timeout_s`."""
+        ...
+
+    def stop(self, trial: int) -> None:
+        """Ends a running trial; its end comes from `wait` with `EndKind.STOPPED`."""
+        ...
+
+    def close(self) -> None:
+        """Ends whatever still runs and releases all that the launcher started. May be repeated."""
+        ...
+
+
+@dataclass(frozen=True)
+class MeasurementPlan:
+    """How many steps a trial makes.
+
+    warmup_steps: first steps that are not scored.
+    measured_steps: scored steps after them.
+    """
+
+    warmup_steps: int
+    measured_steps: int
+
+
+class Trainer(Protocol):
+    """A training program: point -> what to run, what to export. Pure, starts nothing."""
+
+    @property
+    def name(self) -> str:
+        """As in the configuration group `trainer`."""
+        ...
+
+    def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """The complete native configuration of the point, ready to train with."""
+        ...
+
+    def trial_program(
+        self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
+    ) -> RankProgram:
+        """What the ranks of a measuring trial run, with `folder` as the trial's folder."""
+        ...
+
+    def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:
+        """The words a person types to train with an exported configuration."""
+        ...
