@@ -167,12 +167,23 @@ class Launcher(Protocol):
 class MeasurementPlan:
     """How many steps a trial makes.
 
-    warmup_steps: first steps that are not scored.
-    measured_steps: scored steps after them.
+    warmup_steps: first steps that are not scored. measured_steps: scored steps after them.
+    window_steps: global batches in the data window, which the scored steps pass over a
+    whole number of times; 1 where the trainer's data do not repeat.
     """
 
     warmup_steps: int
     measured_steps: int
+    window_steps: int = 1
+
+    def __post_init__(self) -> None:
+        if self.warmup_steps < 0 or self.measured_steps < 1 or self.window_steps < 1:
+            raise ValueError(f"a measurement needs steps, got {self}")
+
+    @property
+    def total_steps(self) -> int:
+        """Steps that a trial makes in all."""
+        return self.warmup_steps + self.measured_steps
 
 
 class Trainer(Protocol):
@@ -181,6 +192,17 @@ class Trainer(Protocol):
     @property
     def name(self) -> str:
         """As in the configuration group `trainer`."""
+        ...
+
+    def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
+        """Raises UserError for a parameter or a choice that the trainer does not take.
+
+        choices: every choice of every parameter of the space.
+        """
+        ...
+
+    def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
+        """How many steps a trial needs within these bounds. Raises UserError."""
         ...
 
     def config(self, point: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,59 @@
+"""`autotune export` and `autotune report`."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+
+from autotune.cli.arguments import Invocation
+from autotune.cli.studies import KeptStudy, find_study, read_study
+from autotune.errors import ExitCode, UserError
+from autotune.report.markdown import ReportContext, report_markdown
+from autotune.report.table import trials_table
+from autotune.study.files import write_atomically
+
+
+def export(invocation: Invocation) -> int:
+    """Prints `best.yaml`, or writes it to `--out`. Raises UserError."""
+    study = read_study(find_study(invocation))
+    try:
+        text = study.paths.best.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise UserError(
+            f"{study.paths.root} has no feasible configuration yet "
+            f"({len(study.records)} trials finished); see python -m autotune status"
+        ) from None
+    if invocation.out is None:
+        sys.stdout.write(text)
+        return ExitCode.DONE
+    try:
+        write_atomically(invocation.out, text)
+    except OSError as error:
+        raise UserError(f"cannot write --out {invocation.out}: {error}") from None
+    Console(stderr=True, soft_wrap=True).print(f"wrote {invocation.out}")
+    return ExitCode.DONE
+
+
+def report(invocation: Invocation) -> int:
+    """Writes the report of a study again. Raises UserError."""
+    study = read_study(find_study(invocation))
+    write_report(study)
+    Console(soft_wrap=True).print(f"wrote {study.paths.report_markdown}")
+    return ExitCode.DONE
+
+
+def write_report(study: KeptStudy) -> None:
+    """Writes `report/report.md` and `report/trials.csv`."""
+    config, space = study.problem.config, study.problem.space
+    context = ReportContext(
+        study=config.study.name,
+        model=config.model.name,
+        baseline_point=space.baseline,
+        memory_limit_bytes=study.problem.memory_limit_bytes,
+        legal_points=len(space.points),
+        environment=study.identity.environment,
+    )
+    write_atomically(study.paths.report_markdown, report_markdown(study.records, context))
+    table = trials_table(study.records, [p.name for p in space.parameters])
+    write_atomically(study.paths.report_table, table.to_csv(index=False))

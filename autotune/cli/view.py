@@ -1,0 +1,142 @@
+"""What a person sees while a sweep runs: a live panel on a terminal, lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.markup import escape
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from autotune.config.quantities import format_bytes
+from autotune.measure.outcome import Status
+from autotune.study.best import count_by_status
+from autotune.study.trial_record import TrialRecord
+from autotune.sweep.progress import Progress, RunningTrial
+
+_COLOURS = {
+    Status.OK: "green",
+    Status.OVER_LIMIT: "yellow",
+    Status.OOM: "yellow",
+    Status.STOPPED: "cyan",
+    Status.SKIPPED: "cyan",
+}
+
+
+class ConsoleView:
+    """`Listener` on a console. Use as a context manager: it holds the live panel."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self._live = Live(console=console, refresh_per_second=4, transient=True)
+
+    def __enter__(self) -> ConsoleView:
+        if self.console.is_terminal:
+            self._live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._live.stop()
+
+    def started(self, trial: RunningTrial) -> None:
+        """A terminal shows it in the panel."""
+        if not self.console.is_terminal:
+            again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
+            self._line(f"trial {trial.trial} starts{again}: {trial.point}")
+
+    def finished(self, record: TrialRecord, progress: Progress) -> None:
+        """One line a trial, which stays."""
+        self._line(describe_trial(record))
+        best = progress.best
+        if best is not None and best.trial == record.trial and len(progress.records) > 1:
+            self._line(f"  best so far{versus_baseline(progress)}")
+        if not self.console.is_terminal:
+            self._line(f"  {summary_line(progress)}")
+
+    def moment(self, progress: Progress) -> None:
+        """Draws the panel again."""
+        if self.console.is_terminal:
+            self._live.update(panel(progress))
+
+    def said(self, message: str) -> None:
+        """A line that stays."""
+        self._line(message)
+
+    def _line(self, text: str) -> None:
+        self.console.print(Text.from_markup(text), soft_wrap=True, highlight=False)
+
+
+def describe_trial(record: TrialRecord) -> str:
+    """One finished trial as markup."""
+    outcome = record.outcome
+    colour = _COLOURS.get(outcome.status, "red")
+    words = [f"trial {record.trial:>3}  [{colour}]{outcome.status.value:<10}[/]"]
+    if outcome.batch_time_s is not None:
+        words.append(f"{outcome.batch_time_s * 1e3:8.1f} ms")
+        if outcome.batch_time_ci95_s is not None:
+            half = (outcome.batch_time_ci95_s[1] - outcome.batch_time_ci95_s[0]) / 2
+            words.append(f"± {half / outcome.batch_time_s:5.1%}")
+    if outcome.peak_memory_bytes is not None:
+        words.append(f"{format_bytes(outcome.peak_memory_bytes):>10}")
+    words.append(f" {escape(str(record.parameters))}")
+    if outcome.status not in (Status.OK, Status.OVER_LIMIT):
+        words.append(f"\n           {escape(outcome.reason)}")
+    return " ".join(words)
+
+
+def versus_baseline(progress: Progress) -> str:
+    """How the best compares with the baseline, as a clause, empty where it cannot be said."""
+    best, baseline = progress.best, progress.baseline
+    if best is None or baseline is None or baseline.status is not Status.OK:
+        return ""
+    if best.trial == baseline.trial:
+        return ": the baseline"
+    assert baseline.outcome.batch_time_s is not None
+    assert best.outcome.batch_time_s is not None
+    return (
+        f": {baseline.outcome.batch_time_s / best.outcome.batch_time_s:.2f} x the baseline's speed"
+    )
+
+
+def summary_line(progress: Progress) -> str:
+    """Counts and time left in one line."""
+    counts = ", ".join(f"{n} {status}" for status, n in count_by_status(progress.records).items())
+    left = "" if progress.left_s is None else f", about {format_seconds(progress.left_s)} left"
+    return f"{progress.finished} of {progress.max_trials} trials ({counts}){left}"
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration as people say it: `45 s`, `12 min`, `3 h 05 min`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def panel(progress: Progress) -> RenderableType:
+    """The live panel: running trials, best so far, counts, time left."""
+    rows: list[RenderableType] = []
+    for trial in progress.running:
+        row = Table.grid(padding=(0, 1))
+        bar = ProgressBar(total=max(trial.total_steps, 1), completed=trial.steps, width=16)
+        spent = format_seconds(max(progress.now - trial.started_at, 0.0))
+        row.add_row(
+            f"running trial {trial.trial}", bar, f"step {trial.steps}/{trial.total_steps}", spent
+        )
+        rows += [row, Text(f"  {trial.point}", style="dim")]
+    best = progress.best
+    if best is not None and best.outcome.batch_time_s is not None:
+        clause = versus_baseline(progress)
+        rows.append(
+            Text(f"best: trial {best.trial}, {best.outcome.batch_time_s * 1e3:.1f} ms{clause}")
+        )
+    rows.append(Text(summary_line(progress), style="bold"))
+    return Group(*rows)
+
+
+def wall_clock(seconds: float) -> str:
+    """A moment as local time."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

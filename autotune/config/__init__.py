@@ -1,0 +1,1 @@
+"""From Hydra files and overrides to one validated `Config`."""

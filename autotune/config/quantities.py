@@ -1,0 +1,89 @@
+"""Amounts of memory as people write them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from autotune.errors import UserError
+
+# IEC prefixes are powers of 1024, SI prefixes powers of 1000 (IEC 80000-13).
+_UNITS = {
+    "": 1,
+    "b": 1,
+    **{f"{p}ib": 1024**n for n, p in enumerate("kmgt", start=1)},
+    **{f"{p}b": 1000**n for n, p in enumerate("kmgt", start=1)},
+}
+_AMOUNT = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([A-Za-z]*)\s*")
+_ALLOWED = "a number with B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, such as 60GiB"
+
+
+def parse_bytes(value: object, key: str) -> int:
+    """The number of bytes in `value`, such as `60GiB` or `1024`.
+
+    `key` is the configuration key it came from, for the error. Raises UserError.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        count = value
+    else:
+        match = _AMOUNT.fullmatch(value) if isinstance(value, str) else None
+        unit = _UNITS.get(match[2].lower()) if match else None
+        if match is None or unit is None:
+            raise UserError(f"{key}={value!r} is not an amount of memory; give {_ALLOWED}")
+        count = round(float(match[1]) * unit)
+    if count <= 0:
+        raise UserError(f"{key}={value!r} must be more than 0 bytes; give {_ALLOWED}")
+    return count
+
+
+def format_bytes(count: float) -> str:
+    """`count` bytes in the largest IEC unit that leaves at least 1, such as `1.5 GiB`."""
+    amount, unit = float(count), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if abs(amount) < 1024:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+@dataclass(frozen=True)
+class MemoryLimit:
+    """The limit on peak memory per device: bytes, or a share of the device's memory."""
+
+    bytes: int | None = None
+    share: float | None = None
+
+    @classmethod
+    def parse(cls, value: object) -> MemoryLimit:
+        """From `memory.limit`: `60GiB`, or a share such as `0.92`. Raises UserError."""
+        number = _as_float(value)
+        if number is not None and 0 < number <= 1:
+            return cls(share=number)
+        if isinstance(value, str) and number is None:
+            return cls(bytes=parse_bytes(value, "memory.limit"))
+        raise UserError(
+            f"memory.limit={value!r} is neither an amount nor a share of the device; "
+            f"give {_ALLOWED}, or a share between 0 and 1, such as 0.92"
+        )
+
+    def resolve(self, device_memory: int | None) -> int:
+        """The limit in bytes on a device that has `device_memory` bytes. Raises UserError."""
+        if self.bytes is not None:
+            return self.bytes
+        assert self.share is not None
+        if device_memory is None:
+            raise UserError(
+                f"memory.limit={self.share} is a share of the device, but the device's memory is "
+                "not known; give cluster.device_memory=64GiB, or the limit itself: "
+                "memory.limit=60GiB"
+            )
+        return int(self.share * device_memory)
+
+
+def _as_float(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None

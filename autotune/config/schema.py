@@ -1,0 +1,198 @@
+"""The configuration as typed values.
+
+Every field is a key that a person may set on the command line (docs/design.md,
+contract "Command line"). `autotune.config.typed` checks the types, the classes below
+check the meaning.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autotune.config.quantities import MemoryLimit, parse_bytes
+from autotune.errors import UserError, did_you_mean
+from autotune.ports import Deadlines, DeviceType, Placement
+
+DEVICES: tuple[DeviceType, ...] = ("cpu", "cuda", "npu")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The model that is trained.
+
+    name: names the default space and study. dims: what rules read as `model.*`.
+    base: the native configuration of the trainer, without the tuned parameters.
+    """
+
+    name: str
+    dims: dict[str, Any] = field(default_factory=dict)
+    base: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrainerConfig:
+    """The training program. python: the interpreter of the ranks, null for this one."""
+
+    name: str
+    python: str | None = None
+
+
+@dataclass(frozen=True)
+class ClusterConfig:
+    """Where trials run.
+
+    address: of a running Ray, null to start a local one. device_memory: bytes of one
+    device, as an amount; on `cpu` it is also enforced. wait_for_devices_s: how long
+    devices that are taken are waited for, in seconds.
+    """
+
+    address: str | None = None
+    device: str = "cpu"
+    devices_per_trial: int = 1
+    nodes_per_trial: int = 1
+    max_concurrent_trials: int = 1
+    device_memory: str | None = None
+    wait_for_devices_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        if self.device not in DEVICES:
+            raise UserError(f"cluster.device={self.device!r}; {did_you_mean(self.device, DEVICES)}")
+        for name in ("devices_per_trial", "nodes_per_trial", "max_concurrent_trials"):
+            _at_least("cluster", self, name, 1)
+        if self.devices_per_trial % self.nodes_per_trial:
+            raise UserError(
+                f"cluster.devices_per_trial={self.devices_per_trial} cannot be dealt evenly over "
+                f"cluster.nodes_per_trial={self.nodes_per_trial} nodes"
+            )
+        if self.device_memory is not None:
+            parse_bytes(self.device_memory, "cluster.device_memory")
+
+    @property
+    def placement(self) -> Placement:
+        """The devices of one trial."""
+        device: DeviceType = self.device  # type: ignore[assignment]  # checked above
+        return Placement(
+            self.nodes_per_trial, self.devices_per_trial // self.nodes_per_trial, device
+        )
+
+    @property
+    def device_memory_bytes(self) -> int | None:
+        """Bytes of one device where they are given."""
+        if self.device_memory is None:
+            return None
+        return parse_bytes(self.device_memory, "cluster.device_memory")
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """How the space is searched.
+
+    sampler: a name, or a mapping with `_target_` for an Optuna sampler of the user's own.
+    max_trials: finished trials of the study, over all resumes. max_hours: of this start,
+    in hours, null for no bound. max_attempts: how often a point is launched that is lost
+    to the infrastructure.
+    """
+
+    sampler: Any = "tpe"
+    max_trials: int = 24
+    max_hours: float | None = None
+    seed: int = 0
+    max_attempts: int = 2
+
+    def __post_init__(self) -> None:
+        _at_least("search", self, "max_trials", 1)
+        _at_least("search", self, "max_attempts", 1)
+        if self.max_hours is not None and not self.max_hours > 0:
+            raise UserError(f"search.max_hours={self.max_hours} must be more than 0, or null")
+
+
+@dataclass(frozen=True)
+class MemoryConfig:
+    """limit: the most memory that any rank may hold; see `MemoryLimit.parse`."""
+
+    limit: Any = 0.92
+
+    def __post_init__(self) -> None:
+        MemoryLimit.parse(self.limit)
+
+
+@dataclass(frozen=True)
+class MeasureConfig:
+    """How long a trial runs.
+
+    warmup_steps: first steps that are not scored. min_steps, max_steps: bounds on scored
+    steps; the trainer's data window decides between them.
+    """
+
+    warmup_steps: int = 3
+    min_steps: int = 8
+    max_steps: int = 64
+
+    def __post_init__(self) -> None:
+        _at_least("measure", self, "warmup_steps", 0)
+        _at_least("measure", self, "min_steps", 2)
+        if self.max_steps < self.min_steps:
+            raise UserError(
+                f"measure.max_steps={self.max_steps} is below measure.min_steps={self.min_steps}"
+            )
+
+
+@dataclass(frozen=True)
+class StudyConfig:
+    """Where results live.
+
+    dir: the study folder. storage: an Optuna RDB URL, null for SQLite in `dir`.
+    take_over: name or folder of an older study whose results are carried into a new one.
+    """
+
+    name: str
+    dir: str
+    storage: str | None = None
+    take_over: str | None = None
+
+
+@dataclass(frozen=True)
+class Config:
+    """One composed configuration. `space` is checked by `autotune.space.definition`."""
+
+    study: StudyConfig
+    model: ModelConfig
+    space: dict[str, Any]
+    trainer: TrainerConfig
+    cluster: ClusterConfig = field(default_factory=ClusterConfig)
+    search: SearchConfig = field(default_factory=SearchConfig)
+    memory: MemoryConfig = field(default_factory=MemoryConfig)
+    measure: MeasureConfig = field(default_factory=MeasureConfig)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+
+    @property
+    def study_dir(self) -> Path:
+        """The study folder, absolute."""
+        return Path(self.study.dir).expanduser().absolute()
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """The limit on peak memory of one device, in bytes. Raises UserError."""
+        return MemoryLimit.parse(self.memory.limit).resolve(self.cluster.device_memory_bytes)
+
+    @property
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What rules may read: `model.*` and `cluster.*`."""
+        placement = self.cluster.placement
+        return {
+            "model": dict(self.model.dims),
+            "cluster": {
+                "world_size": placement.world_size,
+                "nodes": placement.nodes,
+                "devices_per_node": placement.devices_per_node,
+                "device": placement.device,
+            },
+        }
+
+
+def _at_least(group: str, node: object, name: str, least: int) -> None:
+    value = getattr(node, name)
+    if value < least:
+        raise UserError(f"{group}.{name}={value} must be at least {least}")

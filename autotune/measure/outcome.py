@@ -1,0 +1,63 @@
+"""What a trial came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    """The status of a finished trial, as in `trials.jsonl`."""
+
+    OK = "ok"
+    OVER_LIMIT = "over_limit"
+    OOM = "oom"
+    FAILED = "failed"
+    HUNG = "hung"
+    INFRASTRUCTURE = "infrastructure"
+    STOPPED = "stopped"
+    SKIPPED = "skipped"
+
+    @property
+    def violates_memory(self) -> bool:
+        """The point cannot be used, since it needs more memory than there is."""
+        return self in (Status.OVER_LIMIT, Status.OOM, Status.SKIPPED)
+
+    @property
+    def is_usable(self) -> bool:
+        """The point ran to its end within the limit."""
+        return self is Status.OK
+
+    @property
+    def may_retry(self) -> bool:
+        """The point is not to blame, so it may be launched again."""
+        return self is Status.INFRASTRUCTURE
+
+
+@dataclass(frozen=True)
+class Work:
+    """The work of one pass over the data window, which every point must do in full."""
+
+    samples: int | None
+    tokens: int | None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A measurement where `status` is ok or over_limit, else a failure with its reason.
+
+    batch_time_s: mean seconds of one global batch, with its 95 % interval.
+    peak_memory_bytes, peak_rank: the largest peak of any rank and that rank.
+    breakdown_s: seconds by phase, adding up to batch_time_s. work: None where unknown.
+    """
+
+    status: Status
+    reason: str
+    batch_time_s: float | None = None
+    batch_time_ci95_s: tuple[float, float] | None = None
+    steps: int = 0
+    peak_memory_bytes: int | None = None
+    peak_rank: int | None = None
+    breakdown_s: Mapping[str, float] | None = None
+    work: Work | None = None

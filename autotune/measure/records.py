@@ -1,0 +1,137 @@
+"""Rank records: what each rank of a trial wrote down (docs/design.md, contract).
+
+One JSON object a line. A line that is cut off or is no JSON object is what a killed rank
+leaves behind: it is passed over.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+PHASES = (
+    "data_loading",
+    "forward_backward",
+    "optimizer",
+    "post_processing",
+    "communication",
+    "scheduling",
+)
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """One global batch as one rank saw it.
+
+    time_s: seconds from asking for the data to the end of the step. samples, tokens: of the
+    whole global batch. phases_s: seconds by phase, adding up to time_s. peak_bytes: the most
+    that the rank's allocator had reserved (allocated, where it does not reserve) so far.
+    profiled: a profiler or a memory trace ran, so the time does not count.
+    """
+
+    step: int
+    time_s: float
+    samples: int | None = None
+    tokens: int | None = None
+    loss: float | None = None
+    phases_s: Mapping[str, float] | None = None
+    peak_bytes: int | None = None
+    profiled: bool = False
+
+
+@dataclass(frozen=True)
+class RankError:
+    """The last words of a rank. kind: `oom`, `config`, `exception`, ..."""
+
+    rank: int
+    kind: str
+    message: str
+    peak_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class RankRecords:
+    """Everything that one rank recorded."""
+
+    rank: int
+    started: bool = False
+    ended: bool = False
+    steps: tuple[StepRecord, ...] = ()
+    errors: tuple[RankError, ...] = ()
+
+    @property
+    def peak_bytes(self) -> int | None:
+        """The largest number of bytes that the rank reported, or None."""
+        peaks = [s.peak_bytes for s in self.steps] + [e.peak_bytes for e in self.errors]
+        return max((peak for peak in peaks if peak is not None), default=None)
+
+
+def parse_rank_records(rank: int, lines: Iterable[str]) -> RankRecords:
+    """Reads one `rank<k>.jsonl`."""
+    started = ended = False
+    steps: list[StepRecord] = []
+    errors: list[RankError] = []
+    for line in lines:
+        entry = _entry(line)
+        event = entry.get("event")
+        if event == "start":
+            started = True
+        elif event == "end":
+            ended = True
+        elif event == "step":
+            steps.append(_step(entry, len(steps)))
+        elif event == "error":
+            errors.append(
+                RankError(
+                    rank,
+                    str(entry.get("kind") or "exception"),
+                    str(entry.get("message") or "no message"),
+                    _peak(entry),
+                )
+            )
+    return RankRecords(rank, started, ended, tuple(steps), tuple(errors))
+
+
+def _entry(line: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        return {}
+    return entry if isinstance(entry, dict) else {}
+
+
+def _step(entry: Mapping[str, Any], position: int) -> StepRecord:
+    phases = entry.get("phases_s")
+    step = _integer(entry.get("step"))
+    return StepRecord(
+        step=position if step is None else step,
+        time_s=_number(entry.get("time_s")),
+        samples=_integer(entry.get("samples")),
+        tokens=_integer(entry.get("tokens")),
+        # An absent loss is no loss, one that is null or not finite is a broken step.
+        loss=_number(entry["loss"]) if "loss" in entry else None,
+        phases_s={name: _number(phases.get(name, 0.0)) for name in PHASES}
+        if isinstance(phases, Mapping)
+        else None,
+        peak_bytes=_peak(entry),
+        profiled=bool(entry.get("profiled", False)),
+    )
+
+
+def _peak(entry: Mapping[str, Any]) -> int | None:
+    peaks = [_integer(entry.get(f"peak_{kind}_bytes")) for kind in ("reserved", "allocated")]
+    return max((peak for peak in peaks if peak is not None), default=None)
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return math.nan
+    return float(value)
+
+
+def _integer(value: object) -> int | None:
+    number = _number(value)
+    return int(number) if math.isfinite(number) else None

@@ -1,0 +1,53 @@
+"""Every trial as a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from autotune.measure.records import PHASES
+from autotune.study.trial_record import TrialRecord
+
+
+def trials_table(records: Sequence[TrialRecord], parameters: Sequence[str]) -> pd.DataFrame:
+    """One row a finished trial, by number; a column a parameter, empty where it is inactive.
+
+    Times are in seconds, memory in bytes. The columns are those of a replay table, with
+    more behind them.
+    """
+    rows = [_row(record, parameters) for record in sorted(records, key=lambda r: r.trial)]
+    columns = ["trial", *parameters, *_RESULTS, *(f"{phase}_s" for phase in PHASES)]
+    return pd.DataFrame(rows, columns=columns)
+
+
+_RESULTS = (
+    "status",
+    "batch_time_s",
+    "batch_time_low_s",
+    "batch_time_high_s",
+    "steps",
+    "peak_memory_bytes",
+    "cost_s",
+    "attempt",
+    "reason",
+)
+
+
+def _row(record: TrialRecord, parameters: Sequence[str]) -> dict[str, object]:
+    outcome = record.outcome
+    low, high = outcome.batch_time_ci95_s or (None, None)
+    return {
+        "trial": record.trial,
+        **{name: record.parameters.get(name) for name in parameters},
+        "status": outcome.status.value,
+        "batch_time_s": outcome.batch_time_s,
+        "batch_time_low_s": low,
+        "batch_time_high_s": high,
+        "steps": outcome.steps,
+        "peak_memory_bytes": outcome.peak_memory_bytes,
+        "cost_s": record.cost_s,
+        "attempt": record.attempt,
+        "reason": outcome.reason,
+        **{f"{phase}_s": (outcome.breakdown_s or {}).get(phase) for phase in PHASES},
+    }

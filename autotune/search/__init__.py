@@ -1,0 +1,1 @@
+"""What to try next: Optuna samplers over the legal points."""

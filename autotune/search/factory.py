@@ -1,0 +1,83 @@
+"""`search.sampler` -> an Optuna sampler over the legal points."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from optuna.samplers import BaseSampler, GPSampler, TPESampler
+
+from autotune.errors import UserError, did_you_mean
+from autotune.search.encoding import Encoding
+from autotune.search.point_sampler import (
+    ExhaustiveSampler,
+    PointSampler,
+    RandomPointSampler,
+    WrappedSampler,
+)
+
+# With budgets of some dozen trials, Optuna's default of ten random ones first is too many.
+_STARTUP_TRIALS = 8
+
+
+def make_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler:
+    """The sampler that `search.sampler` names. Raises UserError.
+
+    A mapping with `_target_` makes an Optuna sampler of the user's own, with the other keys
+    as its arguments; it is held to legal points like Optuna's.
+    """
+    if isinstance(setting, Mapping):
+        return WrappedSampler(encoding, seed, _own(setting))
+    makers: dict[str, Callable[[], PointSampler]] = {
+        "tpe": lambda: WrappedSampler(encoding, seed, _tpe),
+        "gp": lambda: WrappedSampler(encoding, seed, _gp()),
+        "random": lambda: RandomPointSampler(encoding, seed),
+        "exhaustive": lambda: ExhaustiveSampler(encoding, seed),
+    }
+    if setting not in makers:
+        raise UserError(
+            f"search.sampler={setting!r}; {did_you_mean(str(setting), makers)}, "
+            "or a mapping with _target_ for an Optuna sampler of your own"
+        )
+    return makers[setting]()
+
+
+def _tpe(seed: int) -> BaseSampler:
+    return TPESampler(seed=seed, n_startup_trials=_STARTUP_TRIALS)
+
+
+def _gp() -> Callable[[int], BaseSampler]:
+    missing = [name for name in ("scipy", "torch") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UserError(
+            f"search.sampler=gp needs {' and '.join(missing)}; "
+            "type pip install 'training-autotune[gp]', or take search.sampler=tpe"
+        )
+    return lambda seed: GPSampler(seed=seed, n_startup_trials=_STARTUP_TRIALS)
+
+
+def _own(setting: Mapping[str, Any]) -> Callable[[int], BaseSampler]:
+    target = str(setting.get("_target_", ""))
+    module_name, _, name = target.rpartition(".")
+    try:
+        made = getattr(importlib.import_module(module_name), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UserError(
+            f"search.sampler._target_={target!r} cannot be imported ({error}); "
+            "give the dotted name of a class, such as optuna.samplers.QMCSampler"
+        ) from None
+    arguments = {str(key): value for key, value in setting.items() if key != "_target_"}
+
+    def make(seed: int) -> BaseSampler:
+        try:
+            sampler = made(**{"seed": seed, **arguments})
+        except TypeError:
+            sampler = made(**arguments)  # a sampler without a seed
+        if not isinstance(sampler, BaseSampler):
+            raise UserError(f"search.sampler._target_={target!r} makes no Optuna sampler")
+        return sampler
+
+    make(0)  # wrong arguments are told now, not after the baseline
+    return make

@@ -1,0 +1,1 @@
+"""What may vary and which combinations are legal."""

@@ -1,0 +1,189 @@
+"""A space file, checked: parameters, constraints, baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from autotune.errors import UserError, did_you_mean
+from autotune.space.expression import Expression
+from autotune.space.point import canonical, plain
+
+Facts = Mapping[str, Mapping[str, Any]]
+_PARAMETER_KEYS = ("choices", "ordered", "when", "memory")
+_MEMORY = ("increases", "decreases")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One thing that may vary.
+
+    choices: the values, of JSON types, in the order of the file. ordered: whether that
+    order means something. when: the parameter has a value only where this holds.
+    memory: how peak memory goes from the first choice to the last, where it is known.
+    """
+
+    name: str
+    choices: tuple[Any, ...]
+    ordered: bool = False
+    when: Expression | None = None
+    memory: Literal["increases", "decreases"] | None = None
+
+    @classmethod
+    def parse(cls, name: str, entry: object) -> Parameter:
+        """From one entry of `space.parameters`. Raises UserError."""
+        where = f"space.parameters.{name}"
+        if not isinstance(name, str) or not name.isidentifier() or name in ("model", "cluster"):
+            raise UserError(f"{where}: a parameter's name is a word such as sp_degree")
+        if not isinstance(entry, Mapping):
+            raise UserError(f"{where}: {entry!r} is not a mapping; write {{choices: [1, 2]}}")
+        for key in entry:
+            if key not in _PARAMETER_KEYS:
+                raise UserError(
+                    f"{where}: unknown key {key!r}; {did_you_mean(key, _PARAMETER_KEYS)}"
+                )
+        when = entry.get("when")
+        return cls(
+            name=name,
+            choices=_choices(entry.get("choices"), where),
+            ordered=_flag(entry.get("ordered", False), f"{where}.ordered"),
+            when=None if when is None else Expression.parse(when, f"{where}.when"),
+            memory=_memory(entry.get("memory"), where),
+        )
+
+    def index_of(self, value: Any) -> int:
+        """The position of `value` among the choices, types included. Raises ValueError."""
+        return [canonical(choice) for choice in self.choices].index(canonical(value))
+
+    def __contains__(self, value: Any) -> bool:
+        return canonical(value) in (canonical(choice) for choice in self.choices)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A constraint that every legal point fulfils, with the reason a person is told."""
+
+    expression: Expression
+    reason: str
+
+    @classmethod
+    def parse(cls, number: int, entry: object) -> Rule:
+        """From the entry `number` of `space.constraints`. Raises UserError."""
+        where = f"space.constraints[{number}]"
+        if not isinstance(entry, Mapping) or "rule" not in entry:
+            raise UserError(
+                f"{where}: {entry!r} is not a constraint; write {{rule: ..., reason: ...}}"
+            )
+        for key in entry:
+            if key not in ("rule", "reason"):
+                raise UserError(f"{where}: unknown key {key!r}; allowed: rule, reason")
+        expression = Expression.parse(entry["rule"], where)
+        return cls(expression, str(entry.get("reason") or expression.text))
+
+
+@dataclass(frozen=True)
+class SpaceDefinition:
+    """Parameters in an order in which each `when` reads only earlier ones, and the rules.
+
+    facts: what rules may read besides parameters: `model` and `cluster`.
+    baseline: the user's present values; a parameter left out has its first choice.
+    """
+
+    parameters: tuple[Parameter, ...]
+    rules: tuple[Rule, ...]
+    facts: Facts
+    baseline: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, space: Mapping[str, Any], facts: Facts) -> SpaceDefinition:
+        """From the `space` part of the configuration. Raises UserError."""
+        for key in space:
+            if key not in ("parameters", "constraints", "baseline"):
+                allowed = ("parameters", "constraints", "baseline")
+                raise UserError(f"space: unknown key {key!r}; {did_you_mean(key, allowed)}")
+        entries = space.get("parameters") or {}
+        if not isinstance(entries, Mapping) or not entries:
+            raise UserError(
+                "space.parameters is empty; give at least one: {sp_degree: {choices: [1, 2]}}"
+            )
+        parameters = {name: Parameter.parse(name, entry) for name, entry in entries.items()}
+        constraints = space.get("constraints") or []
+        if not isinstance(constraints, Sequence) or isinstance(constraints, str):
+            raise UserError("space.constraints is not a list; write - {rule: ..., reason: ...}")
+        rules = tuple(Rule.parse(number, entry) for number, entry in enumerate(constraints))
+        for name, parameter in parameters.items():
+            if parameter.when is not None:
+                parameter.when.check_names(parameters, facts, f"space.parameters.{name}.when")
+        for number, rule in enumerate(rules):
+            rule.expression.check_names(parameters, facts, f"space.constraints[{number}]")
+        baseline = space.get("baseline") or {}
+        _check_baseline(baseline, parameters)
+        return cls(_conditions_first(parameters), rules, facts, dict(baseline))
+
+
+def _choices(value: object, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        raise UserError(
+            f"{where}.choices={value!r} is not a list of values; write choices: [1, 2, 4]"
+        )
+    seen = set()
+    for choice in value:
+        if canonical(choice) in seen:
+            raise UserError(f"{where}.choices names {plain(choice)} twice; name each value once")
+        seen.add(canonical(choice))
+    return tuple(value)
+
+
+def _flag(value: object, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise UserError(f"{where}={value!r} must be true or false")
+    return value
+
+
+def _memory(value: object, where: str) -> Literal["increases", "decreases"] | None:
+    if value is None:
+        return None
+    if value == "increases":
+        return "increases"
+    if value == "decreases":
+        return "decreases"
+    raise UserError(f"{where}.memory={value!r}; {did_you_mean(str(value), _MEMORY)}")
+
+
+def _check_baseline(baseline: object, parameters: Mapping[str, Parameter]) -> None:
+    if not isinstance(baseline, Mapping):
+        raise UserError(f"space.baseline={baseline!r} is not a mapping; write {{sp_degree: 1}}")
+    for name, value in baseline.items():
+        if name not in parameters:
+            raise UserError(
+                f"space.baseline names the unknown parameter {name!r}; "
+                f"{did_you_mean(str(name), parameters)}"
+            )
+        if value is not None and value not in parameters[name]:
+            allowed = ", ".join(plain(choice) for choice in parameters[name].choices)
+            raise UserError(
+                f"space.baseline.{name}={plain(value)} is not among its choices; allowed: {allowed}"
+            )
+
+
+def _conditions_first(parameters: Mapping[str, Parameter]) -> tuple[Parameter, ...]:
+    """The parameters, each after those that its `when` reads, else in the order of the file."""
+    ordered: list[Parameter] = []
+    open_names: list[str] = []
+
+    def place(parameter: Parameter) -> None:
+        if parameter in ordered:
+            return
+        if parameter.name in open_names:
+            circle = " -> ".join([*open_names[open_names.index(parameter.name) :], parameter.name])
+            raise UserError(f"space.parameters: the conditions go in a circle: {circle}")
+        open_names.append(parameter.name)
+        for name in sorted(parameter.when.names if parameter.when else ()):
+            place(parameters[name])
+        open_names.pop()
+        ordered.append(parameter)
+
+    for parameter in parameters.values():
+        place(parameter)
+    return tuple(ordered)

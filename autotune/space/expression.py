@@ -1,0 +1,248 @@
+"""Rules and conditions of a space file: a small, safe expression language.
+
+An expression is parsed with Python's grammar; only the nodes named in `_Compiler` are
+accepted, and each becomes a closure. Python's `eval` is never used.
+
+A parameter that is inactive (its `when` is false) has the value None. Comparing it for
+equality is fine; arithmetic or an order comparison with it makes the whole expression
+inapplicable, which a rule counts as fulfilled.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.errors import UserError, did_you_mean
+
+Scope = Mapping[str, Any]
+_Evaluate = Callable[[Scope], Any]
+
+_ALLOWED = (
+    "allowed are numbers, strings, lists, parameter names, model.*, cluster.*, "
+    "and or not, comparisons, in, + - * / // % **, x if c else y, and abs, len, max, min"
+)
+_MAX_EXPONENT = 64
+
+
+class InapplicableError(Exception):
+    """The expression needs the value of a parameter that is inactive."""
+
+
+@dataclass(frozen=True)
+class Expression:
+    """A parsed rule or condition.
+
+    names: the parameters it reads. facts: the dotted names it reads, such as
+    `model.num_heads`.
+    """
+
+    text: str
+    names: frozenset[str]
+    facts: frozenset[str]
+    _evaluate: _Evaluate = field(repr=False, compare=False)
+
+    @classmethod
+    def parse(cls, text: object, where: str) -> Expression:
+        """Parses `text`; `where` says for the error what it belongs to. Raises UserError."""
+        if not isinstance(text, str):
+            raise UserError(f"{where}: {text!r} is not an expression; write it as a quoted string")
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError) as error:
+            detail = error.msg if isinstance(error, SyntaxError) else str(error)
+            raise UserError(f"{where}: cannot read {text!r}: {detail}; {_ALLOWED}") from None
+        compiler = _Compiler(text, where)
+        evaluate = compiler.compile(tree.body)
+        return cls(text, frozenset(compiler.names), frozenset(compiler.facts), evaluate)
+
+    def check_names(
+        self, parameters: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]], where: str
+    ) -> None:
+        """Raises UserError for a name that is neither a parameter nor a known fact."""
+        for name in sorted(self.names):
+            if name not in parameters:
+                known = [
+                    *parameters,
+                    *(f"{group}.{key}" for group in facts for key in facts[group]),
+                ]
+                raise UserError(
+                    f"{where}: {self.text!r} names the unknown parameter {name!r}; "
+                    f"{did_you_mean(name, known)}"
+                )
+        for fact in sorted(self.facts):
+            group, _, key = fact.partition(".")
+            if key not in facts[group]:
+                known = [f"{group}.{name}" for name in facts[group]]
+                raise UserError(
+                    f"{where}: {self.text!r} names the unknown value {fact!r}; "
+                    f"{did_you_mean(fact, known)}"
+                )
+
+    def evaluate(self, scope: Scope) -> Any:
+        """The value in `scope`: parameters by name, and `model` and `cluster` as mappings.
+
+        Raises InapplicableError, and UserError when the operation fails on these values.
+        """
+        try:
+            return self._evaluate(scope)
+        except (TypeError, ZeroDivisionError, OverflowError, ValueError) as error:
+            used = {name: scope.get(name) for name in sorted(self.names)}
+            raise UserError(f"cannot evaluate {self.text!r} with {used}: {error}") from None
+
+    def holds(self, scope: Scope) -> bool:
+        """Whether a rule is fulfilled; one that is inapplicable is."""
+        try:
+            return bool(self.evaluate(scope))
+        except InapplicableError:
+            return True
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if abs(exponent) > _MAX_EXPONENT:
+        raise ValueError(f"the exponent {exponent} is beyond {_MAX_EXPONENT}")
+    return base**exponent
+
+
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: _power,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+_ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_EQUALITY: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "len": len, "max": max, "min": min}
+_FACT_GROUPS = ("model", "cluster")
+
+
+def _present(value: Any) -> Any:
+    if value is None:
+        raise InapplicableError
+    return value
+
+
+class _Compiler:
+    """Turns a syntax tree into closures and collects the names it reads."""
+
+    def __init__(self, text: str, where: str) -> None:
+        self.text, self.where = text, where
+        self.names: set[str] = set()
+        self.facts: set[str] = set()
+
+    def compile(self, node: ast.expr) -> _Evaluate:
+        method = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if method is None:
+            raise self._refused(ast.unparse(node))
+        compiled: _Evaluate = method(node)
+        return compiled
+
+    def _refused(self, part: str) -> UserError:
+        return UserError(f"{self.where}: {part!r} is not allowed in {self.text!r}; {_ALLOWED}")
+
+    def _constant(self, node: ast.Constant) -> _Evaluate:
+        value = node.value
+        if not isinstance(value, (bool, int, float, str, type(None))):
+            raise self._refused(ast.unparse(node))
+        return lambda scope: value
+
+    def _name(self, node: ast.Name) -> _Evaluate:
+        name = node.id
+        if name in _FACT_GROUPS:
+            raise self._refused(name)
+        # YAML's spelling of the constants, which people carry over into rules.
+        if name in ("true", "false", "null"):
+            constant = {"true": True, "false": False, "null": None}[name]
+            return lambda scope: constant
+        self.names.add(name)
+        return lambda scope: scope[name]
+
+    def _attribute(self, node: ast.Attribute) -> _Evaluate:
+        if not (isinstance(node.value, ast.Name) and node.value.id in _FACT_GROUPS):
+            raise self._refused(ast.unparse(node))
+        group, key = node.value.id, node.attr
+        self.facts.add(f"{group}.{key}")
+        return lambda scope: scope[group][key]
+
+    def _list(self, node: ast.List | ast.Tuple) -> _Evaluate:
+        parts = [self.compile(part) for part in node.elts]
+        return lambda scope: [part(scope) for part in parts]
+
+    _tuple = _list
+
+    def _boolop(self, node: ast.BoolOp) -> _Evaluate:
+        parts = [self.compile(part) for part in node.values]
+        if isinstance(node.op, ast.And):
+            return lambda scope: all(part(scope) for part in parts)
+        return lambda scope: any(part(scope) for part in parts)
+
+    def _unaryop(self, node: ast.UnaryOp) -> _Evaluate:
+        operand = self.compile(node.operand)
+        if isinstance(node.op, ast.Not):
+            return lambda scope: not operand(scope)
+        apply = _UNARY.get(type(node.op))
+        if apply is None:
+            raise self._refused(ast.unparse(node))
+        return lambda scope: apply(_present(operand(scope)))
+
+    def _binop(self, node: ast.BinOp) -> _Evaluate:
+        apply = _ARITHMETIC.get(type(node.op))
+        if apply is None:
+            raise self._refused(ast.unparse(node))
+        left, right = self.compile(node.left), self.compile(node.right)
+        return lambda scope: apply(_present(left(scope)), _present(right(scope)))
+
+    def _compare(self, node: ast.Compare) -> _Evaluate:
+        operands = [self.compile(part) for part in (node.left, *node.comparators)]
+        links = [self._link(op) for op in node.ops]
+
+        def evaluate(scope: Scope) -> bool:
+            left = operands[0](scope)
+            for link, operand in zip(links, operands[1:], strict=True):
+                right = operand(scope)
+                if not link(left, right):
+                    return False
+                left = right
+            return True
+
+        return evaluate
+
+    def _link(self, op: ast.cmpop) -> Callable[[Any, Any], Any]:
+        if type(op) in _EQUALITY:
+            return _EQUALITY[type(op)]
+        if type(op) not in _ORDER:
+            raise self._refused("is")
+        order = _ORDER[type(op)]
+        return lambda a, b: order(_present(a), _present(b))
+
+    def _ifexp(self, node: ast.IfExp) -> _Evaluate:
+        test, then, other = (self.compile(part) for part in (node.test, node.body, node.orelse))
+        return lambda scope: then(scope) if test(scope) else other(scope)
+
+    def _call(self, node: ast.Call) -> _Evaluate:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name not in _FUNCTIONS or node.keywords:
+            raise self._refused(ast.unparse(node))
+        apply = _FUNCTIONS[name]
+        arguments = [self.compile(part) for part in node.args]
+        return lambda scope: apply(*(_present(argument(scope)) for argument in arguments))

@@ -1,0 +1,31 @@
+"""Which trial is the best, and what the others are worth beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from autotune.measure.outcome import Status
+from autotune.space.point import Point
+from autotune.study.trial_record import TrialRecord
+
+
+def best_record(records: Iterable[TrialRecord]) -> TrialRecord | None:
+    """The feasible trial with the least measured time per global batch, or None.
+
+    Optuna's own best is not asked: a stand-in time of a trial that ran out of memory must
+    never win.
+    """
+    feasible = [r for r in records if r.status is Status.OK and r.outcome.batch_time_s is not None]
+    return min(feasible, key=lambda r: (r.outcome.batch_time_s, r.trial), default=None)
+
+
+def record_of(records: Iterable[TrialRecord], point: Point) -> TrialRecord | None:
+    """The latest result of the point, or None."""
+    found = [r for r in records if r.parameters == point]
+    return found[-1] if found else None
+
+
+def count_by_status(records: Sequence[TrialRecord]) -> dict[Status, int]:
+    """How many trials of each status there are, in the order of `Status`, without zeros."""
+    counts = {status: sum(r.status is status for r in records) for status in Status}
+    return {status: count for status, count in counts.items() if count}

@@ -1,0 +1,67 @@
+"""`trials.jsonl`: the results themselves. The database can be rebuilt from it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from autotune.errors import UserError
+from autotune.study.trial_record import TrialRecord
+
+
+@dataclass(frozen=True)
+class Journal:
+    """An append-only file with one writer."""
+
+    path: Path
+
+    def read(self) -> list[TrialRecord]:
+        """All finished trials in the order in which they ended.
+
+        A last line without its end is what a kill in the middle of a write leaves; it is
+        passed over. Raises UserError for any other line that cannot be read.
+        """
+        if not self.path.exists():
+            return []
+        whole, _, _ = self.path.read_bytes().rpartition(b"\n")
+        records = []
+        for number, line in enumerate(whole.split(b"\n"), start=1):
+            if not line.strip():
+                continue
+            try:
+                records.append(TrialRecord.from_line(line.decode("utf-8")))
+            except (ValueError, TypeError, KeyError, IndexError) as error:
+                raise UserError(
+                    f"{self.path}, line {number} is no trial record ({error}); "
+                    "correct it, or take the line out: its point is then measured again"
+                ) from None
+        return records
+
+    def repair(self) -> int:
+        """Cuts off an unfinished last line, so that the next one is not glued to it.
+
+        Returns the number of bytes that were cut off.
+        """
+        if not self.path.exists():
+            return 0
+        with self.path.open("r+b") as file:
+            content = file.read()
+            keep = content.rfind(b"\n") + 1
+            if keep == len(content):
+                return 0
+            file.truncate(keep)
+            os.fsync(file.fileno())
+        return len(content) - keep
+
+    def append(self, record: TrialRecord) -> None:
+        """Adds a finished trial; it is on the disk when this returns."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        line = record.to_line().encode("utf-8") + b"\n"
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            while line:
+                line = line[os.write(descriptor, line) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

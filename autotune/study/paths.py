@@ -1,0 +1,77 @@
+"""Every path of a study, and nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class StudyPaths:
+    """The files of the study folder `root` (docs/design.md, contract "Study folder")."""
+
+    root: Path
+
+    @property
+    def config(self) -> Path:
+        """Resolved configuration, identity of the study, environment."""
+        return self.root / "config.yaml"
+
+    @property
+    def database(self) -> Path:
+        """Optuna's storage, where it is SQLite."""
+        return self.root / "study.db"
+
+    @property
+    def journal(self) -> Path:
+        """One line a finished trial."""
+        return self.root / "trials.jsonl"
+
+    @property
+    def best(self) -> Path:
+        """The best feasible configuration so far."""
+        return self.root / "best.yaml"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the sweep that runs the study."""
+        return self.root / ".lock"
+
+    @property
+    def running(self) -> Path:
+        """What the sweep is doing now, for `status`."""
+        return self.root / ".running.json"
+
+    @property
+    def trials(self) -> Path:
+        """The folder of all trials."""
+        return self.root / "trials"
+
+    def trial(self, number: int) -> Path:
+        """The folder of one trial."""
+        return self.trials / f"{number:04d}"
+
+    @property
+    def report(self) -> Path:
+        """The folder of the report."""
+        return self.root / "report"
+
+    @property
+    def report_markdown(self) -> Path:
+        """The report for people."""
+        return self.report / "report.md"
+
+    @property
+    def report_table(self) -> Path:
+        """Every trial as a row."""
+        return self.report / "trials.csv"
+
+
+def rank_records_file(trial_folder: Path, rank: int) -> Path:
+    """What the rank recorded."""
+    return trial_folder / f"rank{rank}.jsonl"
+
+
+def rank_log_file(trial_folder: Path, rank: int) -> Path:
+    """What the rank printed."""
+    return trial_folder / f"rank{rank}.log"

@@ -1,0 +1,241 @@
+"""The study in Optuna's database: the one module that knows Optuna's storage.
+
+The database serves samplers and Optuna's own tools. Results are written to the journal
+first, so the database may lag behind it but never knows more; where the two do not agree
+when a sweep starts, the database is written again from the journal.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import optuna
+from optuna.exceptions import StorageInternalError
+from optuna.samplers import BaseSampler
+from optuna.storages import RDBStorage
+from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
+from sqlalchemy import URL
+from sqlalchemy.exc import SQLAlchemyError
+
+from autotune.errors import UserError
+from autotune.measure.outcome import Status
+from autotune.search.encoding import Encoding
+from autotune.search.point_sampler import INTERRUPTED_ATTRIBUTE
+from autotune.space.point import Point
+from autotune.study.trial_record import TrialRecord
+
+log = logging.getLogger(__name__)
+
+_CONSTRAINT = "memory"
+_LOCK_WAIT_S = 150  # another program may hold a lock on the file for that long
+# A violated constraint needs a size; a point that was refused or died before it reported a
+# peak is told to be over by this share of the limit.
+_LEAST_OVERSHOOT = 1e-3
+
+
+@dataclass
+class OptunaStore:
+    """One Optuna study, asked and told by a single process."""
+
+    study: optuna.Study
+    encoding: Encoding
+    memory_limit_bytes: int
+    _open: dict[int, Trial] = field(default_factory=dict)
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        url: str | None,
+        database: Path,
+        encoding: Encoding,
+        memory_limit_bytes: int,
+        records: Sequence[TrialRecord],
+    ) -> OptunaStore:
+        """Opens or creates the study, and makes it agree with the journal's `records`.
+
+        url: None for SQLite in `database`. Side effects: trials that a killed sweep left
+        running are closed with a reason; a file that is no database is moved aside.
+        """
+        optuna.logging.disable_default_handler()
+        optuna.logging.enable_propagation()
+        # Its warnings are about single draws of an inner sampler, many a trial.
+        logging.getLogger("optuna").setLevel(logging.ERROR)
+        storage = _open_storage(url, database)
+        study = _load(name, storage)
+        store = cls(study, encoding, memory_limit_bytes)
+        store._close_left_open()
+        if not store._agrees_with(records):
+            log.warning("the database does not agree with trials.jsonl; writing it again")
+            optuna.delete_study(study_name=name, storage=storage)
+            store.study = _load(name, storage)
+            store._write_again(records)
+        return store
+
+    def ask(self, sampler: BaseSampler) -> tuple[int, Point]:
+        """A new trial's number and point."""
+        self.study.sampler = sampler
+        trial = self.study.ask()
+        for name, distribution in self.encoding.distributions.items():
+            if name in trial.relative_params:
+                trial._suggest(name, distribution)
+        self._open[trial.number] = trial
+        return trial.number, self.encoding.decode(trial.params)
+
+    def tell(self, record: TrialRecord, worst_s: float) -> None:
+        """Closes a trial with its result.
+
+        worst_s: the slowest batch time so far in seconds, which stands in for a time that
+        could not be measured.
+        """
+        trial = self._open.pop(record.trial)
+        for key, value in _attributes(record).items():
+            trial.set_user_attr(key, value)
+        violation = _violation(record, self.memory_limit_bytes)
+        if violation is None:
+            self.study.tell(trial, state=TrialState.FAIL)
+            return
+        trial.set_constraint(_CONSTRAINT, violation)
+        self.study.tell(trial, _value(record, worst_s))
+
+    def close_open(self, reason: str) -> list[int]:
+        """Closes the trials that are still running; their points may be tried again."""
+        self._open.clear()
+        return self._close_left_open(reason)
+
+    def interrupted_points(self) -> list[Point]:
+        """The points of trials that were closed without a result, oldest first."""
+        return [
+            self.encoding.decode(trial.params)
+            for trial in self.study.get_trials(deepcopy=False)
+            if trial.user_attrs.get(INTERRUPTED_ATTRIBUTE) and trial.params
+        ]
+
+    def add(self, record: TrialRecord, worst_s: float) -> int:
+        """Adds a result that was measured elsewhere; returns its number in this study."""
+        self.study.add_trial(self._frozen(record, worst_s))
+        return len(self.study.get_trials(deepcopy=False)) - 1
+
+    def _close_left_open(self, reason: str = "interrupted: the sweep was killed") -> list[int]:
+        storage, closed = self.study._storage, []
+        for trial in self.study.get_trials(
+            deepcopy=False, states=(TrialState.RUNNING, TrialState.WAITING)
+        ):
+            for key, value in _interrupted(reason).items():
+                storage.set_trial_user_attr(trial._trial_id, key, value)
+            storage.set_trial_state_values(trial._trial_id, state=TrialState.FAIL)
+            closed.append(trial.number)
+        return closed
+
+    def _agrees_with(self, records: Sequence[TrialRecord]) -> bool:
+        trials = self.study.get_trials(deepcopy=False)
+        told = {t.number: t for t in trials if not t.user_attrs.get(INTERRUPTED_ATTRIBUTE)}
+        if len(told) != len(records):
+            return False
+        return all(
+            record.trial in told
+            and told[record.trial].user_attrs.get("status") == record.status.value
+            and told[record.trial].params == self.encoding.encode(record.parameters)
+            for record in records
+        )
+
+    def _write_again(self, records: Sequence[TrialRecord]) -> None:
+        by_number = {record.trial: record for record in records}
+        worst_s = slowest(records)
+        for number in range(max(by_number, default=-1) + 1):
+            record = by_number.get(number)
+            if record is not None:
+                self.study.add_trial(self._frozen(record, worst_s))
+                continue
+            attributes = _interrupted("interrupted, as trials.jsonl has no result of it")
+            self.study.add_trial(create_trial(state=TrialState.FAIL, user_attrs=attributes))
+
+    def _frozen(self, record: TrialRecord, worst_s: float) -> FrozenTrial:
+        params = self.encoding.encode(record.parameters)
+        violation = _violation(record, self.memory_limit_bytes)
+        failed = violation is None
+        return create_trial(
+            state=TrialState.FAIL if failed else TrialState.COMPLETE,
+            value=None if failed else _value(record, worst_s),
+            params=params,
+            distributions={name: self.encoding.distributions[name] for name in params},
+            user_attrs=_attributes(record),
+            constraints=None if violation is None else {_CONSTRAINT: violation},
+        )
+
+
+def _interrupted(reason: str) -> dict[str, object]:
+    return {"status": "interrupted", "reason": reason, INTERRUPTED_ATTRIBUTE: True}
+
+
+def slowest(records: Sequence[TrialRecord]) -> float:
+    """The slowest batch time of the records in seconds, 1.0 where none was measured."""
+    return max((t.mean_s for r in records if (t := r.batch_time) is not None), default=1.0)
+
+
+def _violation(record: TrialRecord, limit: int) -> float | None:
+    """How far the peak is over the limit, as a share of it; at most 0 is feasible.
+
+    None for a trial that tells nothing about its point. An out-of-memory error is told as a
+    violation: samplers do not see failed trials and would propose the like again.
+    """
+    peak = record.outcome.peak_memory_bytes
+    if record.status.violates_memory:
+        return max(((peak or 0) - limit) / limit, _LEAST_OVERSHOOT)
+    if record.status in (Status.OK, Status.STOPPED):
+        return ((peak or 0) - limit) / limit
+    return None
+
+
+def _value(record: TrialRecord, worst_s: float) -> float:
+    measured = record.outcome.batch_time_s
+    return worst_s if measured is None else measured
+
+
+def _attributes(record: TrialRecord) -> dict[str, object]:
+    return {
+        "status": record.status.value,
+        "reason": record.outcome.reason,
+        "attempt": record.attempt,
+        "peak_memory_bytes": record.outcome.peak_memory_bytes,
+    }
+
+
+def _open_storage(url: str | None, database: Path) -> RDBStorage:
+    if url is not None:
+        return _connect(url, {}, url)
+    database.parent.mkdir(parents=True, exist_ok=True)
+    address = URL.create("sqlite", database=str(database)).render_as_string(hide_password=False)
+    options = {"connect_args": {"timeout": _LOCK_WAIT_S}}
+    if database.exists() and not _is_sqlite(database):
+        aside = database.with_name(f"{database.name}.broken-{int(time.time())}")
+        database.replace(aside)
+        log.warning("%s is no database; it is kept as %s", database, aside.name)
+    return _connect(address, options, str(database))
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(16)
+    return head in (b"", b"SQLite format 3\x00")
+
+
+def _connect(address: str, options: Mapping[str, object], shown: str) -> RDBStorage:
+    try:
+        return RDBStorage(address, engine_kwargs=dict(options))
+    except (SQLAlchemyError, StorageInternalError, ImportError) as error:
+        first = str(error).splitlines()[0]
+        raise UserError(
+            f"cannot open the study database {shown}: {first}; "
+            "give study.storage as an Optuna RDB URL, such as sqlite:///study.db"
+        ) from None
+
+
+def _load(name: str, storage: RDBStorage) -> optuna.Study:
+    return optuna.create_study(
+        study_name=name, storage=storage, direction="minimize", load_if_exists=True
+    )

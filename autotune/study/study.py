@@ -1,0 +1,158 @@
+"""A study on disk: opened, resumed, refused, added to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from autotune.errors import UserError
+from autotune.search.encoding import Encoding
+from autotune.search.point_sampler import FixedPointSampler, PointSampler
+from autotune.space.legal import LegalSpace
+from autotune.space.point import Point
+from autotune.study.files import write_atomically
+from autotune.study.identity import Identity, differences
+from autotune.study.journal import Journal
+from autotune.study.paths import StudyPaths
+from autotune.study.storage import OptunaStore, slowest
+from autotune.study.trial_record import TrialRecord
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Study:
+    """The results so far and where new ones go. The sweep holds the study's lock.
+
+    records: finished trials in the order in which they ended.
+    """
+
+    paths: StudyPaths
+    space: LegalSpace
+    identity: Identity
+    store: OptunaStore
+    journal: Journal
+    records: list[TrialRecord] = field(default_factory=list)
+
+    @classmethod
+    def open(
+        cls,
+        name: str,
+        paths: StudyPaths,
+        space: LegalSpace,
+        identity: Identity,
+        configuration: Mapping[str, Any],
+        memory_limit_bytes: int,
+        storage_url: str | None = None,
+    ) -> Study:
+        """Creates the study, or resumes it. Raises UserError when it is another one.
+
+        configuration: the composed configuration, kept in `config.yaml`.
+        """
+        known = read_identity(paths)
+        if known is not None:
+            check_same(known, identity, name)
+        journal = Journal(paths.journal)
+        records = journal.read()
+        for record in records:
+            if space.find(record.parameters) is None:
+                raise UserError(
+                    f"{paths.journal}: trial {record.trial} ({record.parameters}) is no legal point "
+                    "of this space; start a new study with study.name=NAME"
+                )
+        cut = journal.repair()
+        if cut:
+            log.warning(
+                "%s ended in the middle of a line; %d bytes were cut off", paths.journal, cut
+            )
+        paths.trials.mkdir(parents=True, exist_ok=True)
+        _write_config(paths, configuration, identity)
+        store = OptunaStore.open(
+            name, storage_url, paths.database, Encoding(space), memory_limit_bytes, records
+        )
+        return cls(paths, space, identity, store, journal, records)
+
+    @property
+    def encoding(self) -> Encoding:
+        """How points are told to Optuna."""
+        return self.store.encoding
+
+    @property
+    def finished(self) -> int:
+        """Trials that count towards `search.max_trials`."""
+        return sum(record.counts for record in self.records)
+
+    def attempts(self, point: Point) -> int:
+        """How often the point has been launched to an end."""
+        return sum(r.parameters == point and r.taken_from is None for r in self.records)
+
+    def ask(self, sampler: PointSampler) -> tuple[int, Point]:
+        """A new trial with a point of the sampler's choice: its number and the point."""
+        return self.store.ask(sampler)
+
+    def ask_for(self, point: Point) -> int:
+        """A new trial with the given point: its number."""
+        number, _ = self.store.ask(FixedPointSampler(self.encoding, point))
+        return number
+
+    def finish(self, record: TrialRecord) -> None:
+        """Keeps a result: in the journal first, then in the database."""
+        self.journal.append(record)
+        self.records.append(record)
+        self.store.tell(record, slowest(self.records))
+
+    def take_over(self, records: Sequence[TrialRecord]) -> None:
+        """Keeps results of an older study, numbered anew; `taken_from` says whence."""
+        for record in records:
+            number = self.store.add(record, slowest([*self.records, record]))
+            assert number == record.trial, "results are taken over into an empty study"
+            self.journal.append(record)
+            self.records.append(record)
+
+    def interrupted_points(self) -> list[Point]:
+        """Points of trials that ended without a result, oldest first."""
+        return self.store.interrupted_points()
+
+    def close_running(self, reason: str) -> None:
+        """Closes trials that have no result; their points may be tried again."""
+        self.store.close_open(reason)
+
+
+def read_identity(paths: StudyPaths) -> Identity | None:
+    """The identity that the study was started with, or None. Raises UserError."""
+    if not paths.config.exists():
+        if paths.journal.exists():
+            raise UserError(
+                f"{paths.root} holds results, but no config.yaml that says what they are of; "
+                "put it back, or start a new study with study.name=NAME"
+            )
+        return None
+    try:
+        kept = yaml.safe_load(paths.config.read_text(encoding="utf-8"))
+        return Identity.from_data(kept["identity"])
+    except (yaml.YAMLError, KeyError, TypeError) as error:
+        raise UserError(f"{paths.config} is no study configuration: {error}") from None
+
+
+def check_same(known: Identity, now: Identity, name: str) -> None:
+    """Raises UserError with every difference, and with what to type to carry on."""
+    found = differences(known, now)
+    if not found:
+        return
+    lines = [f"the study {name!r} was started with another configuration:"]
+    lines += [f"  {difference}" for difference in found]
+    lines.append(
+        "put it back to go on, or start a new study that takes over the old results: "
+        f"study.name=NAME study.take_over={name}"
+    )
+    raise UserError("\n".join(lines))
+
+
+def _write_config(paths: StudyPaths, configuration: Mapping[str, Any], identity: Identity) -> None:
+    content = {"configuration": dict(configuration), "identity": identity.to_data()}
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+    write_atomically(paths.config, text)

@@ -1,0 +1,122 @@
+"""One line of `trials.jsonl`: a finished trial."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.measure.outcome import Outcome, Status, Work
+from autotune.measure.timing import BatchTime
+from autotune.space.point import Point
+
+_REQUIRED = ("trial", "parameters", "status", "reason")
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """A finished trial.
+
+    cost_s: seconds that its devices were taken. started_at, ended_at: seconds since the
+    epoch. attempt: 1 for the first launch of the point. fingerprint: of the environment.
+    taken_from: study and trial that an older result was carried over from.
+    """
+
+    trial: int
+    parameters: Point
+    outcome: Outcome
+    cost_s: float
+    started_at: float
+    ended_at: float
+    attempt: int
+    fingerprint: str
+    taken_from: Mapping[str, Any] | None = field(default=None)
+
+    @property
+    def status(self) -> Status:
+        """The status of the outcome."""
+        return self.outcome.status
+
+    @property
+    def batch_time(self) -> BatchTime | None:
+        """The measured time where there is one."""
+        if self.outcome.batch_time_s is None:
+            return None
+        return BatchTime(
+            self.outcome.batch_time_s, self.outcome.batch_time_ci95_s, self.outcome.steps
+        )
+
+    @property
+    def counts(self) -> bool:
+        """Whether it counts towards `search.max_trials`: run here, to an end of its own."""
+        return self.taken_from is None and not self.status.may_retry
+
+    def to_line(self) -> str:
+        """The JSON text, without a line end."""
+        outcome = self.outcome
+        entry: dict[str, Any] = {
+            "trial": self.trial,
+            "parameters": dict(self.parameters),
+            "status": outcome.status.value,
+            "reason": outcome.reason,
+            "batch_time_s": outcome.batch_time_s,
+            "batch_time_ci95_s": outcome.batch_time_ci95_s,
+            "steps": outcome.steps,
+            "peak_memory_bytes": outcome.peak_memory_bytes,
+            "peak_rank": outcome.peak_rank,
+            "breakdown_s": None if outcome.breakdown_s is None else dict(outcome.breakdown_s),
+            "work": None
+            if outcome.work is None
+            else {"samples": outcome.work.samples, "tokens": outcome.work.tokens},
+            "cost_s": self.cost_s,
+            "started_at": self.started_at,
+            "ended_at": self.ended_at,
+            "attempt": self.attempt,
+            "fingerprint": self.fingerprint,
+        }
+        if self.taken_from is not None:
+            entry["taken_from"] = dict(self.taken_from)
+        return json.dumps(entry, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_line(cls, line: str) -> TrialRecord:
+        """Reads one line. Raises ValueError when it is no finished trial."""
+        entry = json.loads(line)
+        if not isinstance(entry, dict) or any(key not in entry for key in _REQUIRED):
+            raise ValueError(f"no trial record: {line[:80]!r}")
+        interval, work = entry.get("batch_time_ci95_s"), entry.get("work")
+        outcome = Outcome(
+            status=Status(entry["status"]),
+            reason=str(entry["reason"]),
+            batch_time_s=_positive(entry.get("batch_time_s")),
+            batch_time_ci95_s=None if interval is None else (interval[0], interval[1]),
+            steps=int(entry.get("steps") or 0),
+            peak_memory_bytes=entry.get("peak_memory_bytes"),
+            peak_rank=entry.get("peak_rank"),
+            breakdown_s=entry.get("breakdown_s"),
+            work=None if work is None else Work(work.get("samples"), work.get("tokens")),
+        )
+        return cls(
+            trial=int(entry["trial"]),
+            parameters=Point(entry["parameters"]),
+            outcome=outcome,
+            cost_s=float(entry.get("cost_s") or 0.0),
+            started_at=float(entry.get("started_at") or 0.0),
+            ended_at=float(entry.get("ended_at") or 0.0),
+            attempt=int(entry.get("attempt") or 1),
+            fingerprint=str(entry.get("fingerprint") or ""),
+            taken_from=entry.get("taken_from"),
+        )
+
+
+def _positive(value: object) -> float | None:
+    """A time from a file that a person may have edited: never zero, negative or infinite."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError(f"batch_time_s is no number: {value!r}")
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"batch_time_s must be more than 0 and finite, got {value!r}")
+    return float(value)

@@ -1,0 +1,139 @@
+"""The reference trainer (`launch.reference`) as a trainer of the search.
+
+A point's parameters are keys of its native configuration. The model's `base` holds the
+rest of that configuration, complete but for the tuned parameters.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from autotune.errors import UserError, did_you_mean
+from autotune.ports import MeasurementPlan, RankProgram
+from autotune.space.point import plain
+
+_CONFIG_FILE = "config.yaml"
+
+# parameter -> its place in the native configuration and the type of its values.
+_PARAMETERS: Mapping[str, tuple[tuple[str, str], type]] = {
+    "sp_degree": (("parallel", "sp_degree"), int),
+    "sp_algorithm": (("parallel", "sp_algorithm"), str),
+    "ulysses_degree": (("parallel", "ulysses_degree"), int),
+    "encoder_sp_degree": (("parallel", "encoder_sp_degree"), int),
+    "encoder_micro_batch_scale": (("parallel", "encoder_micro_batch_scale"), int),
+    "micro_batch_size": (("training", "micro_batch_size"), int),
+    "offload_blocks": (("features", "offload_blocks"), int),
+    "loss_chunk_size": (("features", "loss_chunk_size"), int),
+    "bucket_order": (("features", "bucket_order"), str),
+}
+
+
+@dataclass(frozen=True)
+class ReferenceTrainer:
+    """`Trainer` for `launch.reference`.
+
+    base: native configuration without the tuned parameters. device: `cpu`, `cuda` or `npu`.
+    device_memory_bytes: cap that each rank puts on its device, None for none. python: the
+    interpreter of the ranks, None for this one.
+    """
+
+    base: Mapping[str, Any]
+    device: str
+    device_memory_bytes: int | None = None
+    python: str | None = None
+    name: str = "reference"
+
+    def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
+        """Raises UserError for a parameter that the trainer lacks or a choice of another type."""
+        for parameter, values in choices.items():
+            if parameter not in _PARAMETERS:
+                raise UserError(
+                    f"space.parameters.{parameter}: the reference trainer has no such parameter; "
+                    f"{did_you_mean(parameter, _PARAMETERS)}"
+                )
+            wanted = _PARAMETERS[parameter][1]
+            for value in values:
+                if type(value) is not wanted:
+                    kind = {int: "an integer", str: "text"}[wanted]
+                    raise UserError(
+                        f"space.parameters.{parameter}.choices: {plain(value)!r} is of the wrong "
+                        f"type; the reference trainer takes {kind} here"
+                    )
+
+    def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
+        """Whole passes over the data window, after one that warms up and measures memory."""
+        window = self._window_steps()
+        warmup = window * max(1, -(-warmup_steps // window))
+        measured = window * -(-min_steps // window)
+        if measured > max_steps:
+            raise UserError(
+                f"measure.max_steps={max_steps} is less than the {measured} steps that "
+                f"measure.min_steps={min_steps} takes in whole passes over the data window of "
+                f"{window} steps; give measure.max_steps={measured} or more"
+            )
+        return MeasurementPlan(warmup, measured, window)
+
+    def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """The native configuration of the point, ready to train with."""
+        config = copy.deepcopy(dict(self.base))
+        for parameter, value in point.items():
+            group, key = _PARAMETERS[parameter][0]
+            config.setdefault(group, {})[key] = value
+        config["device"] = {"type": self.device, "memory_bytes": self.device_memory_bytes}
+        return config
+
+    def trial_program(
+        self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
+    ) -> RankProgram:
+        """The trainer with the point's configuration, for as many steps as the plan says."""
+        config = self.config(point)
+        config["training"] = {**config["training"], "steps": plan.total_steps}
+        config["measurement"] = {"memory_steps": plan.warmup_steps}
+        return RankProgram(
+            argv=(
+                self.python or sys.executable,
+                "-m",
+                "launch.reference",
+                str(folder / _CONFIG_FILE),
+            ),
+            cwd=folder,
+            files={_CONFIG_FILE: yaml.safe_dump(config, sort_keys=False, allow_unicode=True)},
+            env={"PYTHONPATH": _python_path()},
+        )
+
+    def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:
+        """torchrun, by its module, with as many ranks as the trials had."""
+        return (
+            self.python or sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--nproc-per-node",
+            str(world_size),
+            "-m",
+            "launch.reference",
+            config_file,
+        )
+
+    def _window_steps(self) -> int:
+        samples = self.base["data"]["num_samples"]
+        batch = self.base["training"]["global_batch_size"]
+        if samples % batch:
+            raise UserError(
+                f"model.base.data.num_samples={samples} is no multiple of "
+                f"model.base.training.global_batch_size={batch}; the data window holds whole batches"
+            )
+        return int(samples // batch)
+
+
+def _python_path() -> str:
+    """The folder that holds `launch`, in front: the ranks' Python may not have it installed."""
+    root = str(Path(__file__).resolve().parents[2])
+    return os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
