@@ -1,0 +1,1 @@
+"""The actions: Ray, the processes of trials, and what runs inside them."""

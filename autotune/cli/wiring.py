@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from autotune.config.compose import compose_config
 from autotune.config.schema import Config
 from autotune.config.typed import build
-from autotune.errors import NoDevicesError, UserError
+from autotune.errors import NoDevicesError
 from autotune.measure.judge import JudgeSettings
 from autotune.ports import Launcher, MeasurementPlan, Trainer
 from autotune.space.definition import SpaceDefinition
@@ -69,12 +70,13 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
 
 def probe(config: Config) -> dict[str, str]:
     """Versions and devices that the results depend on. Raises UserError."""
-    from launch.environment import EnvironmentProbeError, probe_environment
+    from launch.environment import probe_environment
 
-    try:
-        return probe_environment(config.trainer.python, config.cluster.device)
-    except EnvironmentProbeError as error:
-        raise UserError(str(error)) from None
+    found = probe_environment(
+        config.trainer.python or sys.executable, config.cluster.placement.device
+    )
+    # The same machine may have another name tomorrow, as containers do.
+    return {name: value for name, value in found.items() if name != "hostname"}
 
 
 def check_devices(config: Config) -> str:
@@ -96,8 +98,8 @@ def check_devices(config: Config) -> str:
         )
     if here is not None and here < wanted:
         raise NoDevicesError(
-            f"a trial needs {wanted} {config.cluster.device} devices, this machine has {here}; give "
-            f"cluster.devices_per_trial={max(here, 1)}, another cluster.device, or cluster.address"
+            f"a trial needs {wanted} {config.cluster.device} devices, this machine has {here}; "
+            f"give cluster.devices_per_trial={max(here, 1)}, another cluster.device, or cluster.address"
         )
     return f"devices: {wanted} {config.cluster.device} a trial, on this machine"
 
@@ -105,7 +107,6 @@ def check_devices(config: Config) -> str:
 def make_launcher(config: Config) -> Launcher:
     """Starts or joins Ray. Raises NoDevicesError."""
     from launch.cluster_settings import ClusterSettings
-    from launch.errors import DevicesUnavailable
     from launch.ray_launcher import RayLauncher
 
     cluster = config.cluster
@@ -117,7 +118,4 @@ def make_launcher(config: Config) -> Launcher:
         max_concurrent_trials=cluster.max_concurrent_trials,
         wait_for_devices_s=cluster.wait_for_devices_s,
     )
-    try:
-        return RayLauncher(settings)
-    except DevicesUnavailable as error:
-        raise NoDevicesError(str(error)) from None
+    return RayLauncher(settings)

@@ -54,7 +54,7 @@ def compose_config(overrides: Sequence[str], config_dir: Path | None = None) -> 
     if config_dir is not None:
         if not config_dir.is_dir():
             raise UserError(
-                f"--config-dir {config_dir} is not a folder; give one that holds model/, space/, ..."
+                f"--config-dir {config_dir} is not a folder; give one with model/, space/, ..."
             )
         arguments.append(f"hydra.searchpath=[{_quoted(f'file://{config_dir.absolute()}')}]")
     data = _compose(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -68,16 +69,23 @@ def _own(setting: Mapping[str, Any]) -> Callable[[int], BaseSampler]:
             f"search.sampler._target_={target!r} cannot be imported ({error}); "
             "give the dotted name of a class, such as optuna.samplers.QMCSampler"
         ) from None
+    if not (isinstance(made, type) and issubclass(made, BaseSampler)):
+        raise UserError(f"search.sampler._target_={target!r} is no class of Optuna samplers")
     arguments = {str(key): value for key, value in setting.items() if key != "_target_"}
 
     def make(seed: int) -> BaseSampler:
         try:
-            sampler = made(**{"seed": seed, **arguments})
-        except TypeError:
-            sampler = made(**arguments)  # a sampler without a seed
-        if not isinstance(sampler, BaseSampler):
-            raise UserError(f"search.sampler._target_={target!r} makes no Optuna sampler")
-        return sampler
+            return made(**arguments, **_seed_argument(made, arguments, seed))
+        except TypeError as error:
+            raise UserError(
+                f"search.sampler: {target} does not take these arguments: {error}"
+            ) from None
 
     make(0)  # wrong arguments are told now, not after the baseline
     return make
+
+
+def _seed_argument(made: Any, arguments: Mapping[str, Any], seed: int) -> dict[str, int]:
+    """Our seed, for a sampler that takes one and was given none."""
+    takes = "seed" in inspect.signature(made).parameters
+    return {"seed": seed} if takes and "seed" not in arguments else {}

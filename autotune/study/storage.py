@@ -7,7 +7,9 @@ when a sweep starts, the database is written again from the journal.
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -211,17 +213,22 @@ def _open_storage(url: str | None, database: Path) -> RDBStorage:
     database.parent.mkdir(parents=True, exist_ok=True)
     address = URL.create("sqlite", database=str(database)).render_as_string(hide_password=False)
     options = {"connect_args": {"timeout": _LOCK_WAIT_S}}
-    if database.exists() and not _is_sqlite(database):
+    if database.exists() and not _is_sound(database):
         aside = database.with_name(f"{database.name}.broken-{int(time.time())}")
         database.replace(aside)
-        log.warning("%s is no database; it is kept as %s", database, aside.name)
+        log.warning("%s is no sound database; it is kept as %s", database, aside.name)
     return _connect(address, options, str(database))
 
 
-def _is_sqlite(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(16)
-    return head in (b"", b"SQLite format 3\x00")
+def _is_sound(database: Path) -> bool:
+    """Whether SQLite can read the file. One that is locked by others is sound."""
+    try:
+        with contextlib.closing(sqlite3.connect(database, timeout=_LOCK_WAIT_S)) as connection:
+            return bool(connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+    except sqlite3.OperationalError:
+        return True
+    except sqlite3.DatabaseError:
+        return False
 
 
 def _connect(address: str, options: Mapping[str, object], shown: str) -> RDBStorage:

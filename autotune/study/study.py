@@ -61,8 +61,8 @@ class Study:
         for record in records:
             if space.find(record.parameters) is None:
                 raise UserError(
-                    f"{paths.journal}: trial {record.trial} ({record.parameters}) is no legal point "
-                    "of this space; start a new study with study.name=NAME"
+                    f"{paths.journal}: trial {record.trial} ({record.parameters}) is no "
+                    "legal point of this space; start a new study with study.name=NAME"
                 )
         cut = journal.repair()
         if cut:

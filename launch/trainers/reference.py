@@ -128,7 +128,7 @@ class ReferenceTrainer:
         if samples % batch:
             raise UserError(
                 f"model.base.data.num_samples={samples} is no multiple of "
-                f"model.base.training.global_batch_size={batch}; the data window holds whole batches"
+                f"model.base.training.global_batch_size={batch}; the window holds whole batches"
             )
         return int(samples // batch)
 

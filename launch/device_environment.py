@@ -1,0 +1,49 @@
+"""What a node changes in a rank's environment: its own names, and the devices it may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autotune.ports import DeviceType
+
+VISIBLE_DEVICES: Mapping[DeviceType, str] = {
+    "cuda": "CUDA_VISIBLE_DEVICES",
+    "npu": "ASCEND_RT_VISIBLE_DEVICES",
+}
+"""The variables in which Ray names the devices that it gave to a worker."""
+
+HOST_VARIABLES = (
+    "HOSTNAME",
+    "HCCL_IF_IP",
+    "GLOO_SOCKET_IFNAME",
+    "HCCL_SOCKET_IFNAME",
+    "NCCL_SOCKET_IFNAME",
+    "TP_SOCKET_IFNAME",
+)
+"""Variables that describe one host: the node's own value counts, not the sweep's."""
+
+
+class NodeUnfitError(Exception):
+    """The node cannot run the ranks as asked; the text says why."""
+
+
+def node_environment(
+    wanted: Mapping[str, str], node: Mapping[str, str], device: DeviceType, count: int
+) -> dict[str, str]:
+    """The sweep's environment for ranks, made to fit one node.
+
+    wanted: what the sweep wants ranks to have. node: the environment of Ray's worker
+    there. count: how many devices the ranks must see. Raises `NodeUnfitError` when Ray made
+    another number visible.
+    """
+    env = {**wanted, **{name: node[name] for name in HOST_VARIABLES if name in node}}
+    name = VISIBLE_DEVICES.get(device)
+    if name is None:
+        return env
+    visible = node.get(name, "")
+    if len([one for one in visible.split(",") if one.strip()]) != count:
+        raise NodeUnfitError(
+            f"Ray was asked for {count} devices and set {name}={visible!r}. "
+            f"Unset RAY_EXPERIMENTAL_NOSET_{name} where Ray is started"
+        )
+    return {**env, name: visible}

@@ -1,0 +1,96 @@
+"""What one node does for a trial, and what came of it: passed as JSON to and from a supervisor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from autotune.ports import Deadlines, DeviceType, EndKind, RankExit
+
+
+@dataclass(frozen=True)
+class NodeJob:
+    """The ranks of one trial on one node.
+
+    env: the complete environment of a rank, but for what differs from rank to rank
+        and where the ranks meet.
+    marker: value of `markers.TRIAL`, by which the trial's processes are found.
+    node: number of this node in the trial, from 0.
+    ranks_per_node: as many ranks on every node.
+    """
+
+    folder: Path
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    marker: str
+    device: DeviceType
+    node: int
+    nodes: int
+    ranks_per_node: int
+    deadlines: Deadlines
+
+    @property
+    def world_size(self) -> int:
+        """Number of ranks over all nodes."""
+        return self.nodes * self.ranks_per_node
+
+    @property
+    def ranks(self) -> range:
+        """The ranks of this node."""
+        first = self.node * self.ranks_per_node
+        return range(first, first + self.ranks_per_node)
+
+    def records(self, rank: int) -> Path:
+        """Where a rank writes its records."""
+        return self.folder / f"rank{rank}.jsonl"
+
+    def log(self, rank: int) -> Path:
+        """Where a rank's output goes."""
+        return self.folder / f"rank{rank}.log"
+
+    def to_json(self) -> str:
+        """One line of ASCII; bytes of the environment that are no UTF-8 survive."""
+        values = {**asdict(self), "folder": str(self.folder), "cwd": str(self.cwd)}
+        return json.dumps({**values, "env": dict(self.env)})
+
+    @classmethod
+    def from_json(cls, line: str) -> NodeJob:
+        """The reverse of `to_json`."""
+        values: dict[str, Any] = json.loads(line)
+        values["folder"] = Path(values["folder"])
+        values["cwd"] = Path(values["cwd"])
+        values["argv"] = tuple(values["argv"])
+        values["deadlines"] = Deadlines(**values["deadlines"])
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Where the ranks of a trial meet: MASTER_ADDR and MASTER_PORT."""
+
+    address: str
+    port: int
+
+
+@dataclass(frozen=True)
+class NodeEnd:
+    """Why the ranks of one node are gone. `reason` is one sentence for a person."""
+
+    kind: EndKind
+    reason: str
+    exits: tuple[RankExit, ...] = ()
+
+    def to_json(self) -> str:
+        """One line of ASCII."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, line: str) -> NodeEnd:
+        """The reverse of `to_json`."""
+        values = json.loads(line)
+        exits = tuple(RankExit(**one) for one in values["exits"])
+        return cls(EndKind(values["kind"]), values["reason"], exits)

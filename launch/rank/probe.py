@@ -1,0 +1,88 @@
+"""Prints, as one JSON object, what the interpreter that runs this has and where it runs.
+
+Run by file name with the trainer's own Python: standard library only, Python 3.8 on. torch
+is asked for its version without being imported, which would take seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("torch", "torch_npu", "numpy")
+CANN_HOMES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
+# As CANN's installation guide has them: a line `version=8.0.RC3` in the first, and
+# `toolkit_running_version=[7.6.0.1.220:8.0.RC3]` in the second.
+CANN_FILES = (f"{platform.machine()}-linux/ascend_toolkit_install.info", "version.cfg")
+CANN_NAMES = ("version", "toolkit_running_version")
+NPU_DRIVER = Path("/usr/local/Ascend/driver/version.info")
+NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
+
+
+def probe(device: str) -> dict[str, str]:
+    """Versions and hardware as strings by name; what is absent is left out."""
+    found = {
+        "python": platform.python_version(),
+        "hostname": platform.node(),
+        "cpu": cpu_model(),
+        "cpu_count": str(len(os.sched_getaffinity(0))),
+        **{package: version_of(package) for package in PACKAGES},
+    }
+    if device == "npu":
+        homes = [Path(os.environ[name]) for name in CANN_HOMES if os.environ.get(name)]
+        found["cann"] = cann_version(homes)
+        found["driver"] = named_value(NPU_DRIVER, ("version",))
+    elif device == "cuda":
+        found["driver"] = (text_of(NVIDIA_DRIVER).splitlines() or [""])[0].strip()
+    return {name: value for name, value in found.items() if value}
+
+
+def version_of(package: str) -> str:
+    """The version of an installed package, empty when it is not there."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def cpu_model() -> str:
+    """The processor's name as Linux has it, else the machine type."""
+    for line in text_of(Path("/proc/cpuinfo")).splitlines():
+        if line.lower().startswith(("model name", "hardware")):
+            return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def cann_version(homes: list[Path]) -> str:
+    """The version of the CANN toolkit in the first of the folders that says one."""
+    for home in homes:
+        for file in CANN_FILES:
+            value = named_value(home / file, CANN_NAMES)
+            if value:
+                return value.strip("[]").rpartition(":")[2]
+    return ""
+
+
+def named_value(path: Path, names: tuple[str, ...]) -> str:
+    """The value of the first line `name=value` in a file with one of the names."""
+    for line in text_of(path).splitlines():
+        name, _, value = line.partition("=")
+        if name.strip().lower() in names:
+            return value.strip()
+    return ""
+
+
+def text_of(path: Path) -> str:
+    """The text of a file, empty when it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+if __name__ == "__main__":
+    json.dump(probe(sys.argv[1]), sys.stdout)

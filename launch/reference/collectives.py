@@ -1,0 +1,114 @@
+"""Collectives that are timed as communication, and their autograd-aware forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from launch.reference.parallel import Group
+from launch.reference.phases import PhaseTimer
+
+
+class Collectives:
+    """Runs collectives under the timer; a group of one exchanges nothing."""
+
+    def __init__(self, timer: PhaseTimer) -> None:
+        self._timer = timer
+
+    def all_reduce_sum(self, tensor: Tensor, group: Group) -> None:
+        """Sums `tensor` over the group, in place."""
+        if group.handle is not None:
+            with self._timer.phase("communication"):
+                dist.all_reduce(tensor, group=group.handle)
+
+    def all_to_all(self, tensor: Tensor, group: Group) -> Tensor:
+        """Block i of dimension 0 goes to rank i; block j of the result came from rank j."""
+        source = tensor.contiguous()
+        received = torch.empty_like(source)
+        with self._timer.phase("communication"):
+            dist.all_to_all_single(received, source, group=group.handle)
+        return received
+
+    def exchange_rows(
+        self, rows: Tensor, send: Sequence[int], receive: Sequence[int], group: Group
+    ) -> Tensor:
+        """Sends `send[i]` rows of `(rows, ...)` to rank i; gets `receive[j]` from rank j."""
+        if group.handle is None:
+            return rows
+        received = rows.new_empty((sum(receive), *rows.shape[1:]))
+        with self._timer.phase("communication"):
+            dist.all_to_all_single(
+                received, rows.contiguous(), list(receive), list(send), group=group.handle
+            )
+        return received
+
+    def start_shift(self, tensor: Tensor, group: Group) -> Shift:
+        """Starts passing `tensor` to the next rank of the ring."""
+        return Shift(tensor, group, self._timer)
+
+
+class Shift:
+    """A tensor on its way round a ring: to the next rank, from the previous one."""
+
+    def __init__(self, tensor: Tensor, group: Group, timer: PhaseTimer) -> None:
+        self._timer = timer
+        self._sent = tensor
+        self._received = torch.empty_like(tensor)
+        following = group.ranks[(group.index + 1) % group.size]
+        previous = group.ranks[(group.index - 1) % group.size]
+        operations = [
+            dist.P2POp(dist.isend, self._sent, following, group.handle),
+            dist.P2POp(dist.irecv, self._received, previous, group.handle),
+        ]
+        with timer.phase("communication"):
+            self._works = dist.batch_isend_irecv(operations)
+
+    def wait(self) -> Tensor:
+        """What the previous rank sent."""
+        with self._timer.phase("communication"):
+            for work in self._works:
+                work.wait()
+        return self._received
+
+
+class AllToAll(torch.autograd.Function):
+    """`Collectives.all_to_all` whose backward sends the gradient blocks back."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, group: Group, collectives: Collectives) -> Tensor:
+        """Blocks of dimension 0 change places with the other ranks'."""
+        ctx.group, ctx.collectives = group, collectives
+        return collectives.all_to_all(tensor, group)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        """The transposed exchange is the exchange itself."""
+        return ctx.collectives.all_to_all(gradient, ctx.group), None, None
+
+
+class ExchangeRows(torch.autograd.Function):
+    """`Collectives.exchange_rows` whose backward returns the rows' gradients."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        rows: Tensor,
+        send: Sequence[int],
+        receive: Sequence[int],
+        group: Group,
+        collectives: Collectives,
+    ) -> Tensor:
+        """Rows go where they are needed."""
+        ctx.send, ctx.receive, ctx.group, ctx.collectives = send, receive, group, collectives
+        received = collectives.exchange_rows(rows, send, receive, group)
+        return received.view_as(received) if received is rows else received
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None, None]:
+        """Gradients go back the way the rows came."""
+        returned = ctx.collectives.exchange_rows(gradient, ctx.receive, ctx.send, ctx.group)
+        return returned, None, None, None, None

@@ -1,0 +1,1 @@
+"""The data window: its samples, their order, and what each rank gets of them."""

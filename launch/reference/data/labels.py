@@ -1,0 +1,3 @@
+"""The label that marks positions without a loss."""
+
+IGNORED = -100

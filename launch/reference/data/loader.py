@@ -1,0 +1,36 @@
+"""Makes batches ahead of the steps that use them."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from launch.reference.data.batches import BatchSource, DitBatch, VlmBatch
+
+
+class Loader:
+    """Batches 0 to `steps` - 1 in order, one decoding thread and one batch ahead per worker.
+
+    workers: 0 makes each batch when it is asked for.
+    """
+
+    def __init__(self, source: BatchSource, steps: int, workers: int) -> None:
+        self._source = source
+        self._steps = iter(range(steps))
+        self._ahead: deque[Future[VlmBatch | DitBatch]] = deque()
+        self._pool = ThreadPoolExecutor(workers, "loader") if workers else None
+        for _ in range(workers):
+            self._request()
+
+    def next(self) -> VlmBatch | DitBatch:
+        """The next step's batch; waits until it is made."""
+        if self._pool is None:
+            return self._source.batch(next(self._steps))
+        batch = self._ahead.popleft().result()
+        self._request()
+        return batch
+
+    def _request(self) -> None:
+        step = next(self._steps, None)
+        if step is not None and self._pool is not None:
+            self._ahead.append(self._pool.submit(self._source.batch, step))

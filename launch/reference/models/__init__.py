@@ -1,0 +1,1 @@
+"""The reference models, written for local shards of a sequence."""

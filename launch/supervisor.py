@@ -1,0 +1,275 @@
+"""The process that owns the ranks of one trial on one node.
+
+It is started by the owner (`launch.node_work`), detaches itself, reads a `NodeJob` and
+a `Meeting` from its standard input, runs the ranks and writes a `NodeEnd` to its
+standard output when none of their processes is left. A line on standard input stops the
+trial; the end of standard input means that the owner is gone, and ends it too.
+
+Detached, because Ray kills a worker's direct children and nothing else; a subreaper,
+because ranks start processes in sessions of their own. Standard library and psutil only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import psutil
+
+from autotune.ports import EndKind, RankExit
+from launch.node_job import Meeting, NodeEnd, NodeJob
+from launch.port_conflict import find_port_conflict
+from launch.process_tree import become_subreaper, descendants, end_all
+from launch.progress import RankProgress, RecordFollower, current_wait, note_events
+from launch.rank_environment import rank_environment
+from launch.rank_output import BoundedLog, RankOutput
+from launch.rank_starter import ColdStarter, RankStarter
+
+PEERS_GRACE_S = 1.5
+"""After a rank failed: how long the others may go on, to write what they know of it."""
+
+OWNER_GONE_GRACE_S = 2.0
+"""The longest time between SIGTERM and SIGKILL when nobody waits for the trial any more."""
+
+GIVE_UP_S = 60.0
+"""How long processes that survive SIGKILL are waited for."""
+
+NOT_STARTED_CODE = 127
+"""Exit code of a rank whose program could not be started, as in a shell."""
+
+_LONGEST_LOOK_S = 2.0
+_OUTPUT, _OWNER, _WAKE = "output", "owner", "wake"
+
+
+class Supervisor:
+    """Runs the ranks of one node to their end.
+
+    owner: file descriptor from which the owner's wish to stop is read.
+    wake: file descriptor that becomes readable on a signal.
+    """
+
+    def __init__(self, job: NodeJob, starter: RankStarter, owner: int, wake: int) -> None:
+        self._job = job
+        self._starter = starter
+        self._owner = owner
+        self._wake = wake
+        self._selector = selectors.DefaultSelector()
+        self._outputs: dict[int, RankOutput] = {}
+        self._rank_of: dict[int, int] = {}
+        self._exits: dict[int, RankExit] = {}
+        self._progress = {rank: RankProgress(rank) for rank in job.ranks}
+        self._followers = {rank: RecordFollower(job.records(rank)) for rank in job.ranks}
+        self._asked_to_end: NodeEnd | None = None
+        self._ending = False
+
+    def run(self, meeting: Meeting) -> NodeEnd:
+        """Starts the ranks and returns when none of their processes is left."""
+        self._selector.register(self._owner, selectors.EVENT_READ, _OWNER)
+        self._selector.register(self._wake, selectors.EVENT_READ, _WAKE)
+        try:
+            end = self._start(meeting) or self._watch()
+        finally:
+            left = self._end_processes()
+        end = replace(end, exits=tuple(self._exits[rank] for rank in sorted(self._exits)))
+        if left:
+            names = ", ".join(str(process.pid) for process in left)
+            return replace(end, kind=EndKind.LOST, reason=f"processes {names} survive SIGKILL")
+        return self._port_conflict(end)
+
+    def _start(self, meeting: Meeting) -> NodeEnd | None:
+        for rank in self._job.ranks:
+            environment = rank_environment(self._job, meeting, rank)
+            try:
+                started = self._starter.start(rank, self._job.argv, self._job.cwd, environment)
+            except OSError as error:
+                self._exits[rank] = RankExit(rank, NOT_STARTED_CODE)
+                self._job.log(rank).write_text(f"{error}\n", encoding="utf-8")
+                return NodeEnd(EndKind.RANK_FAILED, f"rank {rank} could not be started: {error}")
+            self._rank_of[started.pid] = rank
+            output = RankOutput(started.output, BoundedLog(self._job.log(rank)))
+            self._outputs[started.output] = output
+            self._selector.register(started.output, selectors.EVENT_READ, _OUTPUT)
+        return None
+
+    def _watch(self) -> NodeEnd:
+        """Waits for a reason to end the trial."""
+        launched_at = time.monotonic()
+        failed_at: float | None = None
+        while True:
+            now = time.monotonic()
+            self._reap()
+            if self._asked_to_end is not None:
+                return self._asked_to_end
+            failed = [one for one in self._exits.values() if one.code != 0]
+            running = [rank for rank in self._job.ranks if rank not in self._exits]
+            if not running and not failed:
+                return NodeEnd(EndKind.FINISHED, "every rank exited with 0")
+            if failed:
+                failed_at = failed_at or now
+                if not running or now >= failed_at + PEERS_GRACE_S:
+                    return NodeEnd(EndKind.RANK_FAILED, describe_exits(failed))
+                self._look(failed_at + PEERS_GRACE_S - now)
+                continue
+            self._read_records(now)
+            wait = current_wait(
+                launched_at,
+                [self._progress[rank] for rank in running],
+                self._progress.values(),
+                self._job.deadlines,
+            )
+            if now >= wait.until:
+                return NodeEnd(EndKind.HUNG, wait.reason)
+            self._look(min(wait.until - now, self._look_every_s))
+
+    @property
+    def _look_every_s(self) -> float:
+        """How often records are read: late by a small part of the shortest deadline."""
+        deadlines = self._job.deadlines
+        shortest = min(deadlines.start_s, deadlines.first_step_s, deadlines.step_s)
+        return min(_LONGEST_LOOK_S, shortest / 10)
+
+    def _read_records(self, now: float) -> None:
+        for rank, follower in self._followers.items():
+            note_events(self._progress[rank], follower.new_events(), now)
+
+    def _look(self, timeout_s: float) -> None:
+        """Sleeps until something happens, and moves the ranks' output to their logs."""
+        for key, _ in self._selector.select(max(timeout_s, 0.0)):
+            if key.data == _OUTPUT:
+                if not self._outputs[key.fd].pump():
+                    self._selector.unregister(key.fd)
+            elif key.data == _WAKE:
+                self._note_signals(os.read(self._wake, 512))
+            else:
+                self.hear_owner(os.read(self._owner, 512))
+
+    def _note_signals(self, numbers: bytes) -> None:
+        if signal.SIGTERM in numbers:
+            self._ask_to_end(EndKind.LOST, "the supervisor was told to end")
+
+    def hear_owner(self, words: bytes) -> None:
+        """Any word of the owner stops the trial; no words at all mean that it is gone."""
+        if words:
+            self._ask_to_end(EndKind.STOPPED, "the trial was stopped")
+            return
+        self._selector.unregister(self._owner)
+        self._ask_to_end(EndKind.LOST, "the owner of the trial is gone")
+
+    def _ask_to_end(self, kind: EndKind, reason: str) -> None:
+        if self._asked_to_end is None:
+            self._asked_to_end = NodeEnd(kind, reason)
+
+    def _reap(self) -> None:
+        """Takes the exit codes of ranks, and of orphans, which nobody asks for."""
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            rank = self._rank_of.pop(pid, None)
+            if rank is not None:
+                code = os.waitstatus_to_exitcode(status)
+                self._exits[rank] = RankExit(rank, code, by_us=self._ending)
+
+    def _end_processes(self) -> list[psutil.Process]:
+        self._reap()
+        self._ending = True
+        grace_s = self._job.deadlines.stop_grace_s
+        if self._asked_to_end is not None and self._asked_to_end.kind is EndKind.LOST:
+            grace_s = min(grace_s, OWNER_GONE_GRACE_S)
+
+        def left() -> list[psutil.Process]:
+            self._reap()
+            return descendants()
+
+        survivors = end_all(left, grace_s, GIVE_UP_S, pause=self._look)
+        self._reap()
+        for output in self._outputs.values():
+            output.close()
+        return survivors
+
+    def _port_conflict(self, end: NodeEnd) -> NodeEnd:
+        """A port that somebody else took says nothing about the point: the end is LOST."""
+        if end.kind is not EndKind.RANK_FAILED:
+            return end
+        line = find_port_conflict(
+            [self._job.records(rank) for rank in self._job.ranks],
+            [self._job.log(rank) for rank in self._job.ranks],
+        )
+        if line is None:
+            return end
+        return replace(end, kind=EndKind.LOST, reason=f"a port was taken by another: {line}")
+
+
+def describe_exits(failed: Iterable[RankExit]) -> str:
+    """The failed ranks in one sentence, such as "rank 1 exited with code 3"."""
+    return "; ".join(
+        f"rank {one.rank} was ended by {_signal_name(-one.code)}"
+        if one.code < 0
+        else f"rank {one.rank} exited with code {one.code}"
+        for one in failed
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def detach() -> None:
+    """Leaves the process that started this one, which sees its child exit at once."""
+    if os.fork() > 0:
+        os._exit(0)
+
+
+def _wake_on_signals() -> int:
+    """A descriptor that becomes readable when a child ends or SIGTERM comes."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    # Handlers that do nothing, since ranks would inherit SIG_IGN.
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: None)
+    return reading
+
+
+def main() -> None:
+    """Runs the job that the owner writes to standard input."""
+    detach()
+    become_subreaper()
+    wake = _wake_on_signals()
+    owner = sys.stdin.fileno()
+    job, meeting, more = _read_job(owner)
+    supervisor = Supervisor(job, ColdStarter(), owner, wake)
+    if more:
+        supervisor.hear_owner(more)
+    end = supervisor.run(meeting)
+    try:
+        sys.stdout.write(f"{end.to_json()}\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os._exit(1)  # the owner is gone, and so is everything that it asked for
+
+
+def _read_job(owner: int) -> tuple[NodeJob, Meeting, bytes]:
+    """The two lines that the owner writes first, and what it may have said after them."""
+    words = b""
+    while words.count(b"\n") < 2:
+        part = os.read(owner, 1 << 16)
+        if not part:
+            raise EOFError("the owner went before it had said what to run")
+        words += part
+    job, meeting, more = words.split(b"\n", maxsplit=2)
+    return NodeJob.from_json(job.decode("ascii")), Meeting(**json.loads(meeting)), more

@@ -1,0 +1,180 @@
+"""What a trial comes to, from the records that its ranks leave."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from autotune.measure.judge import JudgeSettings, judge
+from autotune.measure.outcome import Outcome, Status, Work
+from autotune.measure.records import RankRecords, parse_rank_records
+from autotune.ports import EndKind, RankExit, TrialEnd
+
+SETTINGS = JudgeSettings(
+    world_size=2, warmup_steps=2, window_steps=2, min_steps=4, memory_limit_bytes=1000
+)
+
+
+def step(number: int, time_s: Any = 1.0, **changes: Any) -> dict[str, Any]:
+    phases = {"forward_backward": 0.7, "optimizer": 0.1, "communication": 0.2}
+    return {
+        "event": "step",
+        "step": number,
+        "time_s": time_s,
+        "samples": 16,
+        "tokens": 100,
+        "loss": 2.0,
+        "phases_s": phases,
+        "peak_allocated_bytes": 800,
+        "peak_reserved_bytes": 900,
+        **changes,
+    }
+
+
+def rank(number: int, *events: dict[str, Any]) -> RankRecords:
+    lines = [json.dumps(event) for event in ({"event": "start"}, *events)]
+    return parse_rank_records(number, lines)
+
+
+def run(
+    *ranks: RankRecords,
+    kind: EndKind = EndKind.FINISHED,
+    exits: tuple[RankExit, ...] = (),
+    baseline_work: Work | None = None,
+) -> Outcome:
+    end = TrialEnd(3, kind, "as the launcher says", 0.0, 9.0, exits)
+    return judge(end, ranks, SETTINGS, baseline_work)
+
+
+def good(number: int, **changes: Any) -> RankRecords:
+    return rank(number, *(step(n, **changes) for n in range(6)))
+
+
+def test_a_good_run_is_measured() -> None:
+    slow_first = [step(0, 50.0), step(1, 9.0), *(step(n, 1.0 + n % 2) for n in range(2, 6))]
+    outcome = run(rank(0, *slow_first), rank(1, *slow_first))
+    assert outcome.status is Status.OK
+    assert outcome.batch_time_s == pytest.approx(1.5)
+    assert outcome.steps == 4
+    assert (outcome.peak_memory_bytes, outcome.peak_rank) == (900, 0)
+    assert outcome.work == Work(samples=32, tokens=200)
+
+
+def test_a_step_takes_as_long_as_its_slowest_rank() -> None:
+    outcome = run(good(0, time_s=1.0), good(1, time_s=1.5))
+    assert outcome.batch_time_s == pytest.approx(1.5)
+    assert outcome.breakdown_s is not None
+    assert outcome.breakdown_s["forward_backward"] == pytest.approx(0.7)
+    assert outcome.breakdown_s["communication"] == pytest.approx(0.2 + 0.25)  # waiting for rank 1
+
+
+def test_profiled_steps_are_not_scored() -> None:
+    events = [step(n, 7.0 if n == 3 else 1.0, profiled=n == 3) for n in range(8)]
+    assert run(rank(0, *events), rank(1, *events)).batch_time_s == pytest.approx(1.0)
+
+
+def test_the_peak_is_the_largest_of_any_rank() -> None:
+    outcome = run(good(0), good(1, peak_reserved_bytes=990))
+    assert (outcome.peak_memory_bytes, outcome.peak_rank) == (990, 1)
+
+
+def test_over_the_limit_is_measured_and_infeasible() -> None:
+    outcome = run(good(0), good(1, peak_reserved_bytes=1001))
+    assert outcome.status is Status.OVER_LIMIT
+    assert outcome.batch_time_s == pytest.approx(1.0)
+    assert "over the limit" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"kind": "oom", "message": "no memory"},
+        {
+            "kind": "exception",
+            "message": "RuntimeError: DefaultCPUAllocator: can't allocate memory",
+        },
+        {
+            "kind": "exception",
+            "message": "RuntimeError: NPU out of memory. Tried to allocate 2 GiB",
+        },
+        {"kind": "exception", "message": "torch.cuda.OutOfMemoryError: CUDA out of memory."},
+        {"kind": "exception", "message": "Malloc pin memory failed, host out of memory"},
+    ],
+)
+def test_out_of_memory_on_any_rank(error: dict[str, str]) -> None:
+    peer = {"event": "error", "kind": "exception", "message": "Connection closed by peer"}
+    outcome = run(
+        rank(0, step(0), peer),
+        rank(1, step(0), {"event": "error", **error}),
+        kind=EndKind.RANK_FAILED,
+    )
+    assert outcome.status is Status.OOM
+    assert outcome.reason.startswith("rank 1: ")
+
+
+def test_a_crash_is_told_by_its_cause_and_not_by_its_consequence() -> None:
+    peer = {"event": "error", "kind": "exception", "message": "Connection closed by peer [::1]"}
+    cause = {"event": "error", "kind": "exception", "message": "KeyError: 'learning_rate'"}
+    outcome = run(rank(0, peer), rank(1, cause), kind=EndKind.RANK_FAILED)
+    assert (outcome.status, outcome.reason) == (Status.FAILED, "rank 1: KeyError: 'learning_rate'")
+
+
+def test_a_rank_that_is_killed_is_named() -> None:
+    exits = (RankExit(0, -15, by_us=True), RankExit(1, -11))
+    outcome = run(good(0), good(1), kind=EndKind.RANK_FAILED, exits=exits)
+    assert outcome.reason == "rank 1 was ended by signal 11; see rank1.log"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [(EndKind.HUNG, Status.HUNG), (EndKind.LOST, Status.INFRASTRUCTURE)]
+)
+def test_what_the_launcher_says_is_kept(kind: EndKind, status: Status) -> None:
+    outcome = run(good(0), good(1), kind=kind)
+    assert (outcome.status, outcome.reason) == (status, "as the launcher says")
+
+
+@pytest.mark.parametrize("time_s", [0.0, -1.0, None, "1", float("nan"), float("inf")])
+def test_no_time_is_a_failure(time_s: object) -> None:
+    outcome = run(good(0), rank(1, *(step(n, time_s if n == 4 else 1.0) for n in range(6))))
+    assert outcome.status is Status.FAILED
+    assert "step 4" in outcome.reason
+    assert outcome.batch_time_s is None
+
+
+@pytest.mark.parametrize("loss", [None, float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_is_a_failure(loss: object) -> None:
+    outcome = run(good(0, loss=loss), good(1, loss=loss))
+    assert (outcome.status, outcome.reason) == (
+        Status.FAILED,
+        "the loss of step 2 is not finite",
+    )
+
+
+def test_too_few_steps_are_a_failure() -> None:
+    outcome = run(rank(0, *(step(n) for n in range(5))), good(1))
+    assert outcome.status is Status.FAILED
+    assert "3 scored steps are too few" in outcome.reason
+
+
+def test_a_silent_rank_is_named() -> None:
+    assert run(good(0), rank(1)).reason == "no steps were recorded by rank 1"
+
+
+def test_a_run_that_does_less_work_fails() -> None:
+    outcome = run(good(0), good(1), baseline_work=Work(samples=32, tokens=300))
+    assert outcome.status is Status.FAILED
+    assert "200 tokens in the data window, the baseline 300" in outcome.reason
+
+
+def test_a_run_without_memory_figures_cannot_be_feasible() -> None:
+    blind = {"peak_allocated_bytes": None, "peak_reserved_bytes": None}
+    assert run(good(0, **blind), good(1, **blind)).status is Status.FAILED
+
+
+def test_lines_that_a_kill_cuts_are_passed_over() -> None:
+    lines = ['{"event": "start"}', json.dumps(step(0)), '{"event": "step", "ti', "", "[1]", "null"]
+    records = parse_rank_records(0, lines)
+    assert records.started
+    assert len(records.steps) == 1

@@ -1,0 +1,80 @@
+"""`trials.jsonl` keeps results through kills and careless hands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autotune.errors import UserError
+from autotune.measure.outcome import Outcome, Status, Work
+from autotune.space.point import Point
+from autotune.study.journal import Journal
+from autotune.study.trial_record import TrialRecord
+
+FOLDER = "50% a=b,c#1 调优"
+
+
+def record(trial: int, status: Status = Status.OK, reason: str = "measured") -> TrialRecord:
+    outcome = Outcome(
+        status, reason, 1.25, (1.2, 1.3), 8, 900, 1, {"optimizer": 1.25}, Work(64, 1000)
+    )
+    point = Point({"sp_degree": 2, "bucket_order": "none", "split": [2, 6]})
+    return TrialRecord(trial, point, outcome, 9.5, 100.0, 109.5, 1, "abc")
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / FOLDER / "trials.jsonl")
+
+
+def test_what_is_appended_is_read_back(journal: Journal) -> None:
+    written = [record(0), record(1, Status.OOM, "rank 1: 内存不足 \n second line")]
+    for entry in written:
+        journal.append(entry)
+    assert journal.read() == written
+    assert len(journal.path.read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_last_line_that_was_cut_off_is_lost_alone(journal: Journal, cut: int) -> None:
+    journal.append(record(0))
+    whole = journal.path.read_bytes()
+    journal.append(record(1))
+    journal.path.write_bytes(journal.path.read_bytes()[:-cut])
+    assert journal.read() == [record(0)]
+    assert journal.repair() > 0
+    assert journal.path.read_bytes() == whole
+    journal.append(record(2))
+    assert journal.read() == [record(0), record(2)]
+
+
+def test_a_whole_file_needs_no_repair(journal: Journal) -> None:
+    assert journal.repair() == 0
+    journal.append(record(0))
+    assert journal.repair() == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{}",
+        b"no json",
+        b"\xff\xfe",
+        record(1).to_line().replace("1.25,", "-1,", 1).encode(),
+        record(1).to_line().replace("1.25,", "0.0,", 1).encode(),
+        record(1).to_line().replace('"ok"', '"fine"').encode(),
+    ],
+)
+def test_a_line_in_the_middle_that_is_wrong_is_named(journal: Journal, line: bytes) -> None:
+    journal.append(record(0))
+    with journal.path.open("ab") as file:
+        file.write(line + b"\n")
+    journal.append(record(2))
+    with pytest.raises(UserError, match=r"trials\.jsonl, line 2 is no trial record"):
+        journal.read()
+
+
+def test_an_infrastructure_loss_does_not_count() -> None:
+    assert record(0).counts
+    assert not record(0, Status.INFRASTRUCTURE).counts

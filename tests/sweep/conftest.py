@@ -1,0 +1,168 @@
+"""A sweep over simulated trials: real study, real sampler, virtual devices and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.config.schema import SearchConfig
+from autotune.measure.judge import JudgeSettings
+from autotune.ports import (
+    Deadlines,
+    EndKind,
+    MeasurementPlan,
+    Placement,
+    RankExit,
+    RankProgram,
+    TrialRequest,
+)
+from autotune.search.factory import make_sampler
+from autotune.space.legal import LegalSpace
+from autotune.space.point import Point
+from autotune.study.identity import Identity
+from autotune.study.paths import StudyPaths
+from autotune.study.study import Study
+from autotune.study.trial_record import TrialRecord
+from autotune.sweep.loop import Sweep, SweepEnd, SweepPlan
+from autotune.sweep.progress import Progress, RunningTrial
+from launch.simulated import SimulatedLauncher, SimulatedTrial
+
+RANKS = 2
+PLAN = MeasurementPlan(warmup_steps=1, measured_steps=4)
+LIMIT = 1000
+
+
+@dataclass(frozen=True)
+class PlainTrainer:
+    """A trainer whose program says which point it is."""
+
+    name: str = "plain"
+
+    def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
+        """Takes anything."""
+
+    def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
+        return PLAN
+
+    def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        return {"point": dict(point)}
+
+    def trial_program(
+        self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
+    ) -> RankProgram:
+        return RankProgram(argv=("train", Point(point).key), cwd=folder)
+
+    def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:
+        return ("train", config_file)
+
+
+@dataclass
+class Silent:
+    """A listener that remembers."""
+
+    said_lines: list[str] = field(default_factory=list)
+    moments: list[Progress] = field(default_factory=list)
+    launched: list[RunningTrial] = field(default_factory=list)
+
+    def started(self, trial: RunningTrial) -> None:
+        self.launched.append(trial)
+
+    def finished(self, record: TrialRecord, progress: Progress) -> None:
+        self.moments.append(progress)
+
+    def moment(self, progress: Progress) -> None:
+        self.moments.append(progress)
+
+    def said(self, message: str) -> None:
+        self.said_lines.append(message)
+
+
+def time_of(point: Mapping[str, Any]) -> float:
+    """Seconds a batch: larger micro-batches are faster, splitting costs."""
+    return 1.0 / point["micro_batch_size"] + 0.1 * point["sp_degree"]
+
+
+def peak_of(point: Mapping[str, Any]) -> int:
+    """Bytes: the fastest points are over the limit of 1000, and the largest over 1500."""
+    return 450 * point["micro_batch_size"] // point["sp_degree"] + 100
+
+
+def measured(point: Mapping[str, Any]) -> SimulatedTrial:
+    """A run to the end, with an out-of-memory error above 1500 bytes."""
+    peak, time_s = peak_of(point), time_of(point)
+    steps = [
+        {"event": "step", "step": n, "time_s": time_s, "peak_reserved_bytes": peak}
+        for n in range(PLAN.total_steps)
+    ]
+    if peak > 1500:
+        error = {"event": "error", "kind": "oom", "message": "no memory"}
+        return SimulatedTrial(
+            3.0,
+            [[{"event": "start"}, error]] * RANKS,
+            EndKind.RANK_FAILED,
+            "rank 0 exited with 1",
+            (RankExit(0, 1), RankExit(1, 1)),
+        )
+    duration = 5.0 + time_s * PLAN.total_steps
+    return SimulatedTrial(duration, [[{"event": "start"}, *steps, {"event": "end"}]] * RANKS)
+
+
+Behave = Callable[[Point, TrialRequest], SimulatedTrial]
+
+
+@dataclass
+class Bench:
+    """Everything of one sweep, to run and to look at. `run` may be called again to resume."""
+
+    paths: StudyPaths
+    space: LegalSpace
+    listener: Silent = field(default_factory=Silent)
+    launcher: SimulatedLauncher | None = None
+    study: Study | None = None
+
+    def open(self, environment: Mapping[str, str] | None = None) -> Study:
+        identity = Identity({"space": 1, "cluster": {}}, dict(environment or {"torch": "2.13"}))
+        return Study.open("bench", self.paths, self.space, identity, {}, LIMIT)
+
+    def run(
+        self,
+        behave: Behave = lambda point, request: measured(point),
+        slots: int = 1,
+        sampler: Any = "tpe",
+        **search: Any,
+    ) -> SweepEnd:
+        self.study = self.open()
+        points = {point.key: point for point in self.space.points}
+        self.launcher = SimulatedLauncher(
+            lambda request: behave(points[request.program.argv[1]], request), slots
+        )
+        self.sweep = Sweep(
+            study=self.study,
+            trainer=PlainTrainer(),
+            launcher=self.launcher,
+            sampler=make_sampler(sampler, self.study.encoding, 0),
+            plan=SweepPlan(
+                SearchConfig(**search),
+                Placement(1, RANKS, "cpu"),
+                Deadlines(),
+                PLAN,
+                JudgeSettings(RANKS, PLAN.warmup_steps, 1, 4, LIMIT),
+            ),
+            listener=self.listener,
+            changed=lambda: None,
+        )
+        return self.sweep.run()
+
+    @property
+    def records(self) -> list[TrialRecord]:
+        assert self.study is not None
+        return self.study.records
+
+
+@pytest.fixture
+def bench(tmp_path: Path, space: LegalSpace) -> Bench:
+    return Bench(StudyPaths(tmp_path / "50% a=b,c#1 调优" / "bench"), space)

@@ -1,0 +1,148 @@
+"""The loop: what is launched, what is kept, when it ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from autotune.measure.outcome import Status
+from autotune.ports import EndKind, TrialRequest
+from autotune.space.point import Point
+from autotune.study.best import best_record
+from autotune.study.paths import StudyPaths
+from autotune.sweep.loop import SweepEnd
+from launch.simulated import SimulatedTrial
+
+from .conftest import LIMIT, Bench, measured, peak_of, time_of
+
+
+def lost(reason: str = "the node is gone") -> SimulatedTrial:
+    return SimulatedTrial(2.0, [], EndKind.LOST, reason)
+
+
+def test_the_baseline_is_trial_0(bench: Bench) -> None:
+    bench.run(max_trials=3)
+    assert bench.records[0].trial == 0
+    assert bench.records[0].parameters == bench.space.baseline
+
+
+def test_a_used_up_space_ends_the_sweep_with_the_true_best(bench: Bench) -> None:
+    assert bench.run(sampler="random", max_trials=1000) is SweepEnd.SPACE_USED
+    assert Counter(r.parameters for r in bench.records) == Counter(bench.space.points)
+    feasible = [p for p in bench.space.points if peak_of(p) <= LIMIT]
+    best = best_record(bench.records)
+    assert best is not None
+    assert time_of(best.parameters) == min(map(time_of, feasible))
+    for record in bench.records:
+        wanted = Status.OK if peak_of(record.parameters) <= LIMIT else Status.OVER_LIMIT
+        if peak_of(record.parameters) > 1500:
+            wanted = Status.OOM
+        assert record.status is wanted
+
+
+def test_the_budget_counts_finished_trials_over_resumes(bench: Bench) -> None:
+    assert bench.run(max_trials=4) is SweepEnd.TRIALS_USED
+    assert bench.run(max_trials=4) is SweepEnd.TRIALS_USED
+    assert len(bench.records) == 4
+    bench.run(max_trials=6)
+    assert [record.trial for record in bench.records] == list(range(6))
+
+
+def test_a_resumed_study_goes_on_as_the_unbroken_one(bench: Bench, tmp_path, space) -> None:
+    bench.run(max_trials=14)
+    broken = Bench(StudyPaths(tmp_path / "broken"), space)
+    for max_trials in (3, 9, 14):
+        broken.run(max_trials=max_trials)
+    assert [r.parameters for r in broken.records] == [r.parameters for r in bench.records]
+
+
+def test_a_point_lost_to_the_infrastructure_is_tried_again_and_not_counted(bench: Bench) -> None:
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        return lost() if request.trial == 2 else measured(point)
+
+    bench.run(behave, max_trials=5)
+    by_trial = {record.trial: record for record in bench.records}
+    assert by_trial[2].status is Status.INFRASTRUCTURE
+    again = [r for r in bench.records if r.parameters == by_trial[2].parameters]
+    assert [(r.attempt, r.status.may_retry) for r in again] == [(1, True), (2, False)]
+    assert sum(record.counts for record in bench.records) == 5
+
+
+def test_a_point_that_is_lost_again_and_again_is_given_up(bench: Bench) -> None:
+    unlucky = bench.space.points[7]
+
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        return lost() if point == unlucky else measured(point)
+
+    assert (
+        bench.run(behave, sampler="random", max_trials=1000, max_attempts=3) is SweepEnd.SPACE_USED
+    )
+    assert sum(r.parameters == unlucky for r in bench.records) == 3
+    assert (
+        bench.run(behave, sampler="random", max_trials=1000, max_attempts=3) is SweepEnd.SPACE_USED
+    )
+    assert sum(r.parameters == unlucky for r in bench.records) == 3
+
+
+def test_a_failing_point_is_not_tried_again(bench: Bench) -> None:
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        if request.trial % 3 == 1:
+            error = {"event": "error", "kind": "exception", "message": f"KeyError {request.trial}"}
+            return SimulatedTrial(1.0, [[error]] * 2, EndKind.RANK_FAILED)
+        return measured(point)
+
+    bench.run(behave, sampler="random", max_trials=1000)
+    assert max(Counter(r.parameters for r in bench.records).values()) == 1
+
+
+def test_first_trials_without_memory_do_not_end_the_study(bench: Bench) -> None:
+    """Samplers must live with nothing but out-of-memory errors at first."""
+
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        if request.trial < 12:
+            error = {"event": "error", "kind": "oom", "message": "no memory"}
+            return SimulatedTrial(1.0, [[error]] * 2, EndKind.RANK_FAILED)
+        return measured(point)
+
+    bench.run(behave, max_trials=20)
+    assert len(bench.records) == 20
+    assert best_record(bench.records) is not None
+
+
+def test_trials_that_all_fail_for_one_reason_end_the_sweep_early(bench: Bench) -> None:
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        error = {"event": "error", "kind": "exception", "message": "ImportError: no module"}
+        return SimulatedTrial(1.0, [[error]] * 2, EndKind.RANK_FAILED)
+
+    assert bench.run(behave, max_trials=1000) is SweepEnd.HOPELESS
+    assert len(bench.records) == 5
+
+
+def test_max_hours_ends_the_sweep_on_the_launchers_clock(bench: Bench) -> None:
+    assert bench.run(max_trials=1000, max_hours=60 / 3600) is SweepEnd.TIME_USED
+    assert bench.launcher is not None
+    spent = sum(record.cost_s for record in bench.records)
+    assert 60 <= spent < 60 + 20  # the trial that runs at the end is finished
+
+
+@pytest.mark.parametrize("slots", [3, 8])
+def test_several_trials_at_once_are_different_points(bench: Bench, slots: int) -> None:
+    assert bench.run(sampler="random", slots=slots, max_trials=1000) is SweepEnd.SPACE_USED
+    assert max(Counter(r.parameters for r in bench.records).values()) == 1
+    assert len(bench.records) == len(bench.space.points)
+    busiest = max(len(progress.running) for progress in bench.listener.moments)
+    assert busiest == slots
+
+
+def test_several_at_once_keep_to_the_budget(bench: Bench) -> None:
+    bench.run(slots=4, max_trials=10)
+    assert len(bench.records) == 10
+
+
+def test_a_person_is_told_how_long_it_takes(bench: Bench) -> None:
+    bench.run(max_trials=10)
+    halfway = next(p for p in bench.listener.moments if p.finished == 5 and p.left_s is not None)
+    typical = sorted(record.cost_s for record in bench.records)[5]
+    assert halfway.left_s == pytest.approx(5 * typical, rel=0.4)
+    assert bench.listener.moments[-1].left_s == 0
