@@ -201,6 +201,10 @@ class Trainer(Protocol):
         """
         ...
 
+    def refusal(self, point: Mapping[str, Any], world_size: int) -> str | None:
+        """Why the trainer would not run the point on so many ranks, None where it would."""
+        ...
+
     def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
         """How many steps a trial needs within these bounds. Raises UserError."""
         ...

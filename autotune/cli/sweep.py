@@ -17,6 +17,7 @@ from autotune.cli.view import ConsoleView, summary_line, versus_baseline
 from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
 from autotune.errors import ExitCode
 from autotune.export import ExportContext, best_document, to_yaml
+from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
 from autotune.space.point import Point
 from autotune.study.files import write_atomically
@@ -40,11 +41,10 @@ def sweep(invocation: Invocation) -> int:
     if known is not None:
         check_same(known, identity, config.study.name)
     transfer = _plan_transfer(problem, identity) if known is None else None
+    sampler = make_sampler(config.search.sampler, Encoding(problem.space), config.search.seed)
     console = Console()
     with sweep_lock(paths.lock):
         study = _open_study(problem, identity, paths)
-        # Made before anything runs, so that a wrong search.sampler costs nothing.
-        sampler = make_sampler(config.search.sampler, study.encoding, config.search.seed)
         proposals: tuple[Point, ...] = ()
         if transfer is not None and not study.records:
             study.take_over(transfer.measured)

@@ -10,7 +10,7 @@ from typing import Any
 from autotune.config.compose import compose_config
 from autotune.config.schema import Config
 from autotune.config.typed import build
-from autotune.errors import NoDevicesError
+from autotune.errors import NoDevicesError, UserError
 from autotune.measure.judge import JudgeSettings
 from autotune.ports import Launcher, MeasurementPlan, Trainer
 from autotune.space.definition import SpaceDefinition
@@ -57,11 +57,17 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
     definition = SpaceDefinition.parse(config.space, config.facts)
     trainer = make_trainer(config)
     trainer.check({p.name: p.choices for p in definition.parameters})
-    measure = config.measure
+    measure, world_size = config.measure, config.cluster.placement.world_size
+    space = LegalSpace.build(definition)
+    if refused := trainer.refusal(space.baseline, world_size):
+        raise UserError(
+            f"the {trainer.name} trainer refuses the baseline ({space.baseline}): {refused}; "
+            "correct space.baseline, or model.base"
+        )
     return Problem(
         config=config,
         data=data,
-        space=LegalSpace.build(definition),
+        space=space,
         trainer=trainer,
         measurement=trainer.plan(measure.warmup_steps, measure.min_steps, measure.max_steps),
         memory_limit_bytes=config.memory_limit_bytes,

@@ -24,7 +24,10 @@ class MemoryMeter(Protocol):
         ...
 
     def lap(self) -> None:
-        """A step ended; brings the figures up to date and goes on observing."""
+        """Brings the figures up to date and goes on observing, if it was.
+
+        Called often, after every micro-batch, so that events do not pile up in memory.
+        """
         ...
 
     def stop(self) -> None:

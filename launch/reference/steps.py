@@ -6,6 +6,7 @@ over ranks neither loss nor gradients depend on the layout.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
@@ -30,7 +31,7 @@ class Model(Protocol):
     parameters: FlatParameters
     module: nn.Module
 
-    def forward_backward(self, batch: Any) -> Tensor:
+    def forward_backward(self, batch: Any, after_micro_batch: Callable[[], None]) -> Tensor:
         """Adds to the gradients; this rank's share of the loss."""
         ...
 
@@ -72,14 +73,16 @@ class VlmTraining:
             groups.encoder, alone, collectives, causal=False
         )
 
-    def forward_backward(self, batch: VlmBatch) -> Tensor:
+    def forward_backward(self, batch: VlmBatch, after_micro_batch: Callable[[], None]) -> Tensor:
         """Runs all rounds of a global batch."""
         total = torch.zeros((), device=self._device)
         for encoder_round in batch.rounds:
-            total += self._round(encoder_round, batch.facts.loss_terms)
+            total += self._round(encoder_round, batch.facts.loss_terms, after_micro_batch)
         return total
 
-    def _round(self, encoder_round: EncoderRound, loss_terms: int) -> Tensor:
+    def _round(
+        self, encoder_round: EncoderRound, loss_terms: int, after_micro_batch: Callable[[], None]
+    ) -> Tensor:
         plan = encoder_round.plan
         rows = self._encode(encoder_round).index_select(0, self._put(plan.send_rows))
         features: Tensor = ExchangeRows.apply(
@@ -95,6 +98,7 @@ class VlmTraining:
             places = self._put(plan.feature_places[index])
             total += self._micro_batch(micro_batch, part, places, loss_terms)
             gradient.index_copy_(0, chosen, part.grad)
+            after_micro_batch()
         features.backward(gradient)
         return total
 
@@ -146,11 +150,12 @@ class DitTraining:
             groups.ulysses, groups.ring, collectives, causal=False
         )
 
-    def forward_backward(self, batch: DitBatch) -> Tensor:
+    def forward_backward(self, batch: DitBatch, after_micro_batch: Callable[[], None]) -> Tensor:
         """Runs all micro-batches of a global batch."""
         total = torch.zeros((), device=self._device)
         for micro_batch in batch.micro_batches:
             total += self._micro_batch(micro_batch, batch.facts.loss_terms)
+            after_micro_batch()
         return total
 
     def _micro_batch(self, micro_batch: DitMicroBatch, loss_terms: int) -> Tensor:

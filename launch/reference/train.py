@@ -14,7 +14,7 @@ from launch.reference.data.batches import BatchFacts, open_source
 from launch.reference.data.loader import Loader
 from launch.reference.device import Device
 from launch.reference.layout import Layout
-from launch.reference.memory import MemoryMeter
+from launch.reference.memory import MemoryMeter, open_meter
 from launch.reference.optimizer import AdamW
 from launch.reference.parallel import Groups
 from launch.reference.phases import PhaseTimer
@@ -25,13 +25,19 @@ class Run:
     """One rank's training run: the model, its optimizer and its data."""
 
     def __init__(
-        self, config: Config, layout: Layout, groups: Groups, device: Device, folder: Path
+        self,
+        config: Config,
+        layout: Layout,
+        groups: Groups,
+        device: Device,
+        folder: Path,
+        meter: MemoryMeter,
     ) -> None:
         self._config = config
         self._groups = groups
         self._timer = PhaseTimer(device)
         self.collectives = Collectives(self._timer)
-        self._device = device
+        self._meter = meter
         source = open_source(config, layout, groups.rank, folder)
         self._loader = Loader(source, config.training.steps, config.data.workers)
         self.model = build_model(config, groups, self.collectives, device)
@@ -43,7 +49,7 @@ class Run:
         with timer.phase("data_loading"):
             batch = self._loader.next()
         with timer.phase("forward_backward"):
-            loss = self.model.forward_backward(batch)
+            loss = self.model.forward_backward(batch, self._meter.lap)
         self.model.parameters.reduce_gradients(self.collectives, self._groups.world)
         return loss, batch.facts
 
@@ -74,7 +80,7 @@ def gradients_of_global_batch(
     config: Config, layout: Layout, groups: Groups, device: Device, folder: Path
 ) -> tuple[float, dict[str, torch.Tensor]]:
     """Loss and gradients, by parameter name, of the first global batch. Collective."""
-    run = Run(config, layout, groups, device, folder)
+    run = Run(config, layout, groups, device, folder, open_meter(device))
     loss, _ = run.gradients()
     run.collectives.all_reduce_sum(loss, groups.world)
     parameters = run.model.module.named_parameters()
@@ -97,7 +103,7 @@ def train(
         meter.start()
     if limit is not None:
         device.cap_memory(limit, 0)
-    run = Run(config, layout, groups, device, folder)
+    run = Run(config, layout, groups, device, folder, meter)
     for step in range(config.training.steps):
         record = run.step()
         if step == observed - 1:

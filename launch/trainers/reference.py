@@ -68,6 +68,19 @@ class ReferenceTrainer:
                         f"type; the reference trainer takes {kind} here"
                     )
 
+    def refusal(self, point: Mapping[str, Any], world_size: int) -> str | None:
+        """What the trainer itself would say, from its own checks."""
+        # Here, since numpy comes with it and `autotune --help` must not wait for that.
+        from launch.reference.config import parse_config
+        from launch.reference.layout import Layout
+        from launch.reference.schema import ConfigError
+
+        try:
+            Layout.of(parse_config(self.config(point)), world_size)
+        except ConfigError as error:
+            return str(error)
+        return None
+
     def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
         """Whole passes over the data window, after one that warms up and measures memory."""
         window = self._window_steps()
@@ -123,14 +136,20 @@ class ReferenceTrainer:
         )
 
     def _window_steps(self) -> int:
-        samples = self.base["data"]["num_samples"]
-        batch = self.base["training"]["global_batch_size"]
-        if samples % batch:
+        try:
+            samples = int(self.base["data"]["num_samples"])
+            batch = int(self.base["training"]["global_batch_size"])
+        except (KeyError, TypeError, ValueError):
+            raise UserError(
+                "model.base lacks data.num_samples or training.global_batch_size as integers; "
+                "search_spaces/model/tiny_vlm.yaml shows a whole one"
+            ) from None
+        if batch < 1 or samples % batch:
             raise UserError(
                 f"model.base.data.num_samples={samples} is no multiple of "
                 f"model.base.training.global_batch_size={batch}; the window holds whole batches"
             )
-        return int(samples // batch)
+        return samples // batch
 
 
 def _python_path() -> str:

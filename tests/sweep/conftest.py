@@ -45,6 +45,9 @@ class PlainTrainer:
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Takes anything."""
 
+    def refusal(self, point: Mapping[str, Any], world_size: int) -> str | None:
+        return None
+
     def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
         return PLAN
 
