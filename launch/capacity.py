@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autotune.ports import DeviceType, Placement
+from launch.errors import DevicesUnavailable
 
 _RESOURCES: dict[DeviceType, str] = {"cpu": "CPU", "cuda": "GPU", "npu": "NPU"}
 
@@ -46,3 +47,34 @@ def trials_that_fit(devices_of_nodes: Sequence[int], devices_per_node: int, node
     while sum(min(share, fitting + 1) for share in shares) >= nodes * (fitting + 1):
         fitting += 1
     return fitting
+
+
+def require_room(placement: Placement, nodes: Sequence[Mapping[str, float]]) -> int:
+    """How many trials fit on nodes with these resources, at least one.
+
+    nodes: what Ray has on each living node. Raises `DevicesUnavailable`.
+    """
+    name = resource_name(placement.device)
+    devices = [int(resources.get(name, 0)) for resources in nodes]
+    fitting = trials_that_fit(devices, placement.devices_per_node, placement.nodes)
+    if fitting == 0:
+        raise DevicesUnavailable(
+            placement.device,
+            describe_placement(placement),
+            f"are {len(devices)} node(s) with {devices} {name}",
+            "Lower cluster.devices_per_trial or cluster.nodes_per_trial, or add nodes",
+        )
+    return fitting
+
+
+def still_taken(
+    placement: Placement, free: Mapping[str, float], waited_s: float
+) -> DevicesUnavailable:
+    """The error for devices that exist, but that others kept for too long."""
+    name = resource_name(placement.device)
+    return DevicesUnavailable(
+        placement.device,
+        describe_placement(placement),
+        f"were only {free.get(name, 0):g} {name} free for {waited_s:g} s",
+        "Wait until others have finished, or raise cluster.wait_for_devices_s",
+    )

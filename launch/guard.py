@@ -65,7 +65,9 @@ class SweepGuard:
         """Ends what is left of the sweep and returns when it is gone. May be repeated."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait()
+        if self._process.wait() != 0:  # somebody has killed the guard
+            end_sweep(self.marker, self.folder)
+            remove_leftovers(self.folder)
 
 
 def main() -> None:

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.ports import Deadlines, DeviceType, EndKind, RankExit
+from autotune.ports import Deadlines, DeviceType, EndKind, RankExit, TrialRequest
+from launch.markers import TRIAL
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,25 @@ class NodeJob:
         values["argv"] = tuple(values["argv"])
         values["deadlines"] = Deadlines(**values["deadlines"])
         return cls(**values)
+
+
+def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: str) -> NodeJob:
+    """What one node of a trial's placement does.
+
+    env: the sweep's environment, to which the program's own is added.
+    """
+    return NodeJob(
+        folder=request.folder.absolute(),
+        argv=request.program.argv,
+        cwd=request.program.cwd.absolute(),
+        env={**env, **request.program.env, TRIAL: marker},
+        marker=marker,
+        device=request.placement.device,
+        node=node,
+        nodes=request.placement.nodes,
+        ranks_per_node=request.placement.devices_per_node,
+        deadlines=request.deadlines,
+    )
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ class NodeWork:
         self._begin(supervisor, job, meeting)
         end = _await_end(supervisor, job)
         self._forget(supervisor)
-        if messages.stat().st_size == 0:
+        if messages.exists() and messages.stat().st_size == 0:
             messages.unlink()
         return end
 

@@ -25,17 +25,12 @@ from ray.util.scheduling_strategies import (
 )
 
 from autotune.ports import EndKind, Placement, TrialEnd, TrialRequest
-from launch.capacity import (
-    actor_devices,
-    describe_placement,
-    resource_name,
-    trials_that_fit,
-)
+from launch.capacity import actor_devices, require_room, resource_name, still_taken
 from launch.cluster_settings import ClusterSettings
-from launch.errors import ClusterLost, DevicesUnavailable
+from launch.errors import ClusterLost
 from launch.guard import SweepGuard
-from launch.markers import SWEEP, TRIAL, launch_marker
-from launch.node_job import NodeEnd, NodeJob
+from launch.markers import SWEEP, launch_marker
+from launch.node_job import NodeEnd, node_job
 from launch.node_work import NodeWork, end_marked_processes
 from launch.process_tree import is_alive
 from launch.ray_session import (
@@ -149,8 +144,9 @@ class RayLauncher:
         towards = _LOOPBACK if placement.nodes == 1 else self._session.host
         meeting = actors[0].lease_meeting.remote(towards)
         marker = launch_marker(self._sweep, next(self._launches))
+        env = {**self._environment, SWEEP: self._sweep}
         runs = {
-            actor.run.remote(self._job(request, marker, node), meeting): node
+            actor.run.remote(node_job(request, node, env, marker), meeting): node
             for node, actor in enumerate(actors)
         }
         return RunningTrial(request, marker, self.now(), actors, meeting, runs, group)
@@ -163,21 +159,13 @@ class RayLauncher:
             if idle == placement:
                 self._idle.remove((idle, actor))
                 return None, [actor]
+        self._release_idle()  # they hold devices for trials of another size
         return None, [_NodeActor.options(**actor_devices(placement)).remote()]
 
-    def _job(self, request: TrialRequest, marker: str, node: int) -> NodeJob:
-        return NodeJob(
-            folder=request.folder.absolute(),
-            argv=request.program.argv,
-            cwd=request.program.cwd.absolute(),
-            env={**self._environment, **request.program.env, SWEEP: self._sweep, TRIAL: marker},
-            marker=marker,
-            device=request.placement.device,
-            node=node,
-            nodes=request.placement.nodes,
-            ranks_per_node=request.placement.devices_per_node,
-            deadlines=request.deadlines,
-        )
+    def _release_idle(self) -> None:
+        for _, actor in self._idle:
+            ray.kill(actor)
+        self._idle.clear()
 
     def _look(self, timeout_s: float) -> None:
         """Takes note of what happens within a time."""
@@ -244,14 +232,7 @@ class RayLauncher:
                 continue
             _release(trial)
             del self._running[trial.request.trial]
-            name = resource_name(trial.request.placement.device)
-            free = f"{ray.available_resources().get(name, 0):g} {name}"
-            raise DevicesUnavailable(
-                trial.request.placement.device,
-                describe_placement(trial.request.placement),
-                f"were only {free} free for {limit_s:g} s",
-                "Wait until others have finished, or raise cluster.wait_for_devices_s",
-            )
+            raise still_taken(trial.request.placement, ray.available_resources(), limit_s)
 
     def _count_slots(self) -> int:
         settings = self._settings
@@ -382,18 +363,7 @@ def _grouped(placement: Placement) -> tuple[Any, list[Any]]:
 
 def _require_room(placement: Placement) -> int:
     """How many trials of this kind the cluster holds, at least one or `DevicesUnavailable`."""
-    name = resource_name(placement.device)
-    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    devices = [int(resources.get(name, 0)) for resources in alive]
-    fitting = trials_that_fit(devices, placement.devices_per_node, placement.nodes)
-    if fitting == 0:
-        raise DevicesUnavailable(
-            placement.device,
-            describe_placement(placement),
-            f"are {len(devices)} node(s) with {devices} {name}",
-            "Lower cluster.devices_per_trial or cluster.nodes_per_trial, or add nodes",
-        )
-    return fitting
+    return require_room(placement, [node["Resources"] for node in ray.nodes() if node["Alive"]])
 
 
 def _log_message(message: Mapping[str, Any], **_: Any) -> None:
@@ -405,8 +375,8 @@ def _result(run: Any) -> NodeEnd | None:
     """What a node answered; None when it can answer no more."""
     try:
         end: NodeEnd = ray.get(run)
-    except ray.exceptions.RayTaskError:
-        raise  # a defect of ours, with the worker's own traceback
+    except ray.exceptions.RayTaskError as error:
+        return NodeEnd(EndKind.LOST, f"the work on a node failed: {error.cause!r}")
     except ray.exceptions.RayError:
         return None
     return end

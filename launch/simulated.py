@@ -105,7 +105,7 @@ class SimulatedLauncher:
         next_end = min((one.ends_at for one in self._running.values()), default=until)
         self._now = min(max(next_end, self._now), until)
         for one in self._running.values():
-            _write_records(one, self._now)
+            _write_records(one, _share_of_time(one, self._now))
         over = [one for one in self._running.values() if one.ends_at <= self._now]
         return tuple(self._finish(one) for one in over)
 
@@ -127,6 +127,7 @@ class SimulatedLauncher:
 
     def _finish(self, running: _Running) -> TrialEnd:
         del self._running[running.request.trial]
+        _write_records(running, share=1.0)
         _write_logs(running)
         trial = running.trial
         exits = trial.exits or tuple(RankExit(rank, 0) for rank in _ranks(running.request))
@@ -144,11 +145,16 @@ def _ranks(request: TrialRequest) -> range:
     return range(request.placement.world_size)
 
 
-def _write_records(running: _Running, now: float) -> None:
-    """Appends the records that are due by now to each rank's file."""
+def _share_of_time(running: _Running, now: float) -> float:
+    lasts_s = running.trial.duration_s
+    if math.isinf(lasts_s) or lasts_s == 0:
+        return 1.0
+    return min((now - running.started_at) / lasts_s, 1.0)
+
+
+def _write_records(running: _Running, share: float) -> None:
+    """Appends to each rank's file what of the first `share` of its records is not there yet."""
     trial = running.trial
-    lasts_s = 0.0 if math.isinf(trial.duration_s) else trial.duration_s
-    share = min((now - running.started_at) / lasts_s, 1.0) if lasts_s else 1.0
     longest = max((len(records) for records in trial.records), default=0)
     due = int(longest * share)
     if due == running.written:

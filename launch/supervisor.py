@@ -67,6 +67,8 @@ class Supervisor:
         self._followers = {rank: RecordFollower(job.records(rank)) for rank in job.ranks}
         self._asked_to_end: NodeEnd | None = None
         self._ending = False
+        self._launched_at = 0.0
+        self._failed_at: float | None = None
 
     def run(self, meeting: Meeting) -> NodeEnd:
         """Starts the ranks and returns when none of their processes is left."""
@@ -99,33 +101,38 @@ class Supervisor:
 
     def _watch(self) -> NodeEnd:
         """Waits for a reason to end the trial."""
-        launched_at = time.monotonic()
-        failed_at: float | None = None
+        self._launched_at = time.monotonic()
         while True:
             now = time.monotonic()
             self._reap()
-            if self._asked_to_end is not None:
-                return self._asked_to_end
-            failed = [one for one in self._exits.values() if one.code != 0]
-            running = [rank for rank in self._job.ranks if rank not in self._exits]
-            if not running and not failed:
-                return NodeEnd(EndKind.FINISHED, "every rank exited with 0")
-            if failed:
-                failed_at = failed_at or now
-                if not running or now >= failed_at + PEERS_GRACE_S:
-                    return NodeEnd(EndKind.RANK_FAILED, describe_exits(failed))
-                self._look(failed_at + PEERS_GRACE_S - now)
-                continue
-            self._read_records(now)
-            wait = current_wait(
-                launched_at,
-                [self._progress[rank] for rank in running],
-                self._progress.values(),
-                self._job.deadlines,
-            )
-            if now >= wait.until:
-                return NodeEnd(EndKind.HUNG, wait.reason)
-            self._look(min(wait.until - now, self._look_every_s))
+            verdict = self._asked_to_end or self._judge_exits(now) or self._judge_progress(now)
+            if isinstance(verdict, NodeEnd):
+                return verdict
+            self._look(verdict - now)
+
+    def _judge_exits(self, now: float) -> NodeEnd | float | None:
+        """The end that exit codes call for, or the moment when they will, or None."""
+        failed = [one for one in self._exits.values() if one.code != 0]
+        if not failed:
+            done = len(self._exits) == self._job.ranks_per_node
+            return NodeEnd(EndKind.FINISHED, "every rank exited with 0") if done else None
+        if self._failed_at is None:
+            self._failed_at = now
+        until = self._failed_at + PEERS_GRACE_S
+        if now >= until or len(self._exits) == self._job.ranks_per_node:
+            return NodeEnd(EndKind.RANK_FAILED, describe_exits(failed))
+        return until
+
+    def _judge_progress(self, now: float) -> NodeEnd | float:
+        """The end of a trial that is late, or the moment to look again."""
+        for rank, follower in self._followers.items():
+            note_events(self._progress[rank], follower.new_events(), now)
+        everyone = self._progress.values()
+        running = [one for one in everyone if one.rank not in self._exits]
+        wait = current_wait(self._launched_at, running, everyone, self._job.deadlines)
+        if now >= wait.until:
+            return NodeEnd(EndKind.HUNG, wait.reason)
+        return min(wait.until, now + self._look_every_s)
 
     @property
     def _look_every_s(self) -> float:
@@ -133,10 +140,6 @@ class Supervisor:
         deadlines = self._job.deadlines
         shortest = min(deadlines.start_s, deadlines.first_step_s, deadlines.step_s)
         return min(_LONGEST_LOOK_S, shortest / 10)
-
-    def _read_records(self, now: float) -> None:
-        for rank, follower in self._followers.items():
-            note_events(self._progress[rank], follower.new_events(), now)
 
     def _look(self, timeout_s: float) -> None:
         """Sleeps until something happens, and moves the ranks' output to their logs."""

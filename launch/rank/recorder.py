@@ -12,7 +12,7 @@ import math
 import os
 import platform
 import time
-from typing import Any, Dict, IO, Optional  # noqa: UP035 (Python 3.8 evaluates these)
+from typing import IO, Any, Dict, Optional  # noqa: UP035 (Python 3.8 evaluates these)
 
 RECORDS_VARIABLE = "AUTOTUNE_RECORDS"
 
@@ -71,6 +71,6 @@ def _without_nan(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: _without_nan(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):  # noqa: UP038
+    if isinstance(value, (list, tuple)):
         return [_without_nan(item) for item in value]
     return value

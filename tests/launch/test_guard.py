@@ -90,6 +90,18 @@ def test_a_killed_sweep_is_cleaned_up(tmp_path: Path, bystander: psutil.Process)
     assert not folder.exists()
 
 
+def test_close_cleans_up_without_the_guard(tmp_path: Path) -> None:
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    marker = f"sweep-{os.getpid()}-{tmp_path.name}"
+    guard = SweepGuard.start(marker, folder)
+    member = start_member(marker)
+    guard._process.kill()
+    guard.close()
+    assert not is_alive(member)
+    assert not folder.exists()
+
+
 def test_the_guard_heeds_no_signal_of_the_terminal(tmp_path: Path) -> None:
     guard = SweepGuard.start(f"sweep-{os.getpid()}-{tmp_path.name}", tmp_path / "ours")
     process = psutil.Process(guard._process.pid)

@@ -83,8 +83,9 @@ def users_variable() -> Iterator[tuple[str, str]]:
     """A variable that the user exported before the sweep."""
     name, value = "USER_S_IB_HCA", "=mlx5_0:1,mlx5_3:1;$HOME 'x' \"y\" 调优"
     os.environ[name] = value
+    os.environ["CUDA_VISIBLE_DEVICES"] = "5,6"  # which Ray likes to set as it sees fit
     yield name, value
-    del os.environ[name]
+    del os.environ[name], os.environ["CUDA_VISIBLE_DEVICES"]
 
 
 @pytest.fixture(scope="session")

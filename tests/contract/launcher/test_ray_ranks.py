@@ -37,6 +37,7 @@ def test_words_and_variables_arrive_unchanged(
         assert echo["env"]["TRIAL_S"] == "k=v,w:x;y z"
         assert echo["env"]["PATH"].endswith(":/added")
         assert echo["env"][users_variable[0]] == users_variable[1]
+        assert echo["env"]["CUDA_VISIBLE_DEVICES"] == "5,6"
 
 
 def test_ranks_have_torchruns_variables(echoes: list[dict[str, Any]]) -> None:
