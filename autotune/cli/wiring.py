@@ -96,7 +96,7 @@ def check_devices(config: Config) -> str:
     wanted = config.cluster.devices_per_trial
     if config.cluster.address is not None:
         return f"devices: {wanted} a trial, of the Ray cluster at {config.cluster.address}"
-    here = local_devices(config.cluster.device)
+    here = local_devices(config.cluster.placement.device)
     if config.cluster.nodes_per_trial > 1:
         raise NoDevicesError(
             f"cluster.nodes_per_trial={config.cluster.nodes_per_trial} needs a Ray cluster; "
@@ -105,7 +105,7 @@ def check_devices(config: Config) -> str:
     if here is not None and here < wanted:
         raise NoDevicesError(
             f"a trial needs {wanted} {config.cluster.device} devices, this machine has {here}; "
-            f"give cluster.devices_per_trial={max(here, 1)}, another cluster.device, or cluster.address"
+            f"give cluster.devices_per_trial={max(here, 1)}, another device, or cluster.address"
         )
     return f"devices: {wanted} {config.cluster.device} a trial, on this machine"
 

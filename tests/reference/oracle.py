@@ -11,14 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from PIL import Image
+from torch import Tensor
+from torch.nn import functional
+
 from launch.reference.config import Config, DitConfig
 from launch.reference.data.catalog import catalog
 from launch.reference.data.order import plan_window
 from launch.reference.models.dit import TinyDit
 from launch.reference.models.vlm import TinyVlm
-from PIL import Image
-from torch import Tensor
-from torch.nn import functional
 
 
 def _attend(causal: bool):

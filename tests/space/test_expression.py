@@ -82,7 +82,7 @@ def test_an_inactive_parameter_can_be_compared() -> None:
 
 def test_unknown_names_are_answered_with_the_closest() -> None:
     rule = Expression.parse("cluster.word_size % sp_degre == 0", "here")
-    with pytest.raises(UserError, match="'sp_degre'.*did you mean 'sp_degree'"):
+    with pytest.raises(UserError, match=r"'sp_degre'.*did you mean 'sp_degree'"):
         rule.check_names({"sp_degree": None}, FACTS, "space.constraints[0]")
     rule = Expression.parse("cluster.word_size > 1", "here")
     with pytest.raises(UserError, match=r"did you mean 'cluster\.world_size'"):

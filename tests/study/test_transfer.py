@@ -9,8 +9,8 @@ from autotune.measure.outcome import Outcome, Status
 from autotune.space.legal import LegalSpace
 from autotune.space.point import Point
 from autotune.study.identity import Identity, differences
-from autotune.study.trial_record import TrialRecord
 from autotune.study.transfer import plan_transfer
+from autotune.study.trial_record import TrialRecord
 
 PARTS: dict[str, Any] = {
     "space": {"parameters": {"a": {"choices": [1, 2]}}},

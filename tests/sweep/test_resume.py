@@ -50,7 +50,7 @@ def test_a_running_trial_is_closed_with_its_reason_and_its_point_is_tried_again(
     assert study.trials[4].params == study.trials[5].params
 
 
-@pytest.mark.parametrize("killed", range(0, 8))
+@pytest.mark.parametrize("killed", range(8))
 def test_the_end_is_that_of_an_unbroken_run(bench: Bench, tmp_path, space, killed: int) -> None:
     unbroken = Bench(StudyPaths(tmp_path / "unbroken"), space)
     unbroken.run(max_trials=8)
