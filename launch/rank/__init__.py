@@ -1,0 +1,1 @@
+"""What runs inside a trial's ranks: standard library only."""

@@ -1,0 +1,1 @@
+"""The reference trainer: a small distributed trainer that uses every tuned technique."""

@@ -16,7 +16,6 @@ from torch.nn import functional
 from launch.reference.data.labels import IGNORED
 
 
-
 def token_loss(hidden: Tensor, weight: Tensor, labels: Tensor, chunk: int) -> Tensor:
     """Sum of the token losses.
 
@@ -33,7 +32,7 @@ def token_loss(hidden: Tensor, weight: Tensor, labels: Tensor, chunk: int) -> Te
     return loss
 
 
-class ChunkedCrossEntropy(torch.autograd.Function):
+class ChunkedCrossEntropy(torch.autograd.Function):  # type: ignore[misc]
     """`token_loss` by chunks of the sequence."""
 
     @staticmethod

@@ -75,7 +75,7 @@ class Shift:
         return self._received
 
 
-class AllToAll(torch.autograd.Function):
+class AllToAll(torch.autograd.Function):  # type: ignore[misc]
     """`Collectives.all_to_all` whose backward sends the gradient blocks back."""
 
     @staticmethod
@@ -90,7 +90,7 @@ class AllToAll(torch.autograd.Function):
         return ctx.collectives.all_to_all(gradient, ctx.group), None, None
 
 
-class ExchangeRows(torch.autograd.Function):
+class ExchangeRows(torch.autograd.Function):  # type: ignore[misc]
     """`Collectives.exchange_rows` whose backward returns the rows' gradients."""
 
     @staticmethod

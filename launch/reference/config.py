@@ -312,7 +312,7 @@ def parse_config(content: Mapping[str, Any]) -> Config:
     """The configuration from nested plain values. Raises ConfigError."""
     model = content.get("model")
     kind = model.get("kind") if isinstance(model, Mapping) else None
-    if kind not in _SECTIONS:
+    if not isinstance(kind, str) or kind not in _SECTIONS:
         raise ConfigError(f"model.kind must be one of vlm, dit, got {kind!r}")
     sections = {
         **_SECTIONS[kind],
@@ -325,7 +325,7 @@ def parse_config(content: Mapping[str, Any]) -> Config:
     unknown = [key for key in content if key not in sections]
     if unknown:
         raise ConfigError(f"unknown section {unknown[0]}; allowed: {', '.join(sections)}")
-    values = {
+    values: dict[str, Any] = {
         name: read_dataclass(cls, content.get(name) or {}, name)
         for name, cls in sections.items()
         if name != "measurement" or content.get(name) is not None

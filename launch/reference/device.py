@@ -71,6 +71,9 @@ class CpuDevice:
 
     def __init__(self) -> None:
         cpu_memory.set_allocator()
+        # oneDNN keeps compiled code and buffers for every shape it meets: with sequences of
+        # all lengths more than the activations, outside of every count of tensor memory.
+        torch.backends.mkldnn.set_flags(False)
 
     def synchronize(self) -> None:
         """Nothing to wait for: operators return when they are done."""
@@ -126,7 +129,7 @@ class AcceleratorDevice:
 
     def seconds(self, start: torch.Event, end: torch.Event) -> float:
         """Time between two events; the caller has synchronised."""
-        return start.elapsed_time(end) / 1e3
+        return float(start.elapsed_time(end)) / 1e3
 
     def cap_memory(self, limit_bytes: int, live_bytes: int) -> None:
         """Caps the caching allocator; tensors that live now count."""

@@ -52,7 +52,8 @@ class SequenceSplit:
     def _ring_positions(self, length: int, ring_index: int) -> NDArray[np.int64]:
         everything = np.arange(length, dtype=np.int64)
         if not (self.causal and self.ring > 1):
-            return everything.reshape(self.ring, -1)[ring_index]
+            share = length // self.ring
+            return everything[ring_index * share : (ring_index + 1) * share]
         chunks = everything.reshape(2 * self.ring, -1)
         return np.concatenate([chunks[ring_index], chunks[2 * self.ring - 1 - ring_index]])
 

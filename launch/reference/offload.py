@@ -128,7 +128,7 @@ class ActivationOffload:
 
 def storage_key(tensor: Tensor) -> int:
     """Identifies the memory that a tensor and its views share."""
-    return tensor.untyped_storage().data_ptr()
+    return int(tensor.untyped_storage().data_ptr())
 
 
 def _unpack(saved: Tensor | Stored) -> Tensor:

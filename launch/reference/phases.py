@@ -15,9 +15,7 @@ from typing import Any, Literal
 
 from launch.reference.device import Device
 
-Phase = Literal[
-    "data_loading", "forward_backward", "optimizer", "post_processing", "communication"
-]
+Phase = Literal["data_loading", "forward_backward", "optimizer", "post_processing", "communication"]
 PHASES: tuple[Phase, ...] = (
     "data_loading",
     "forward_backward",

@@ -163,8 +163,8 @@ class PinnedStore:
 
     def _host(self, tensor: Tensor) -> Tensor:
         free = self._free.get((tensor.dtype, tensor.shape))
-        host = free.pop() if free else torch.empty(
-            tensor.shape, dtype=tensor.dtype, pin_memory=True
+        host = (
+            free.pop() if free else torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
         )
         self._used.append(host)
         return host

@@ -10,8 +10,8 @@ import torch
 from launch.rank.recorder import Recorder
 from launch.reference.collectives import Collectives
 from launch.reference.config import Config
-from launch.reference.data.batches import BatchFacts, open_source
-from launch.reference.data.loader import Loader
+from launch.reference.data.batches import BatchFacts
+from launch.reference.data.loader import Loader, open_loader
 from launch.reference.device import Device
 from launch.reference.layout import Layout
 from launch.reference.memory import MemoryMeter, open_meter
@@ -27,10 +27,9 @@ class Run:
     def __init__(
         self,
         config: Config,
-        layout: Layout,
         groups: Groups,
         device: Device,
-        folder: Path,
+        loader: Loader,
         meter: MemoryMeter,
     ) -> None:
         self._config = config
@@ -38,8 +37,7 @@ class Run:
         self._timer = PhaseTimer(device)
         self.collectives = Collectives(self._timer)
         self._meter = meter
-        source = open_source(config, layout, groups.rank, folder)
-        self._loader = Loader(source, config.training.steps, config.data.workers)
+        self._loader = loader
         self.model = build_model(config, groups, self.collectives, device)
         self._optimizer = AdamW(self.model.parameters, config.training)
 
@@ -80,7 +78,8 @@ def gradients_of_global_batch(
     config: Config, layout: Layout, groups: Groups, device: Device, folder: Path
 ) -> tuple[float, dict[str, torch.Tensor]]:
     """Loss and gradients, by parameter name, of the first global batch. Collective."""
-    run = Run(config, layout, groups, device, folder, open_meter(device))
+    loader = open_loader(config, layout, groups.rank, folder)
+    run = Run(config, groups, device, loader, open_meter(device))
     loss, _ = run.gradients()
     run.collectives.all_reduce_sum(loss, groups.world)
     parameters = run.model.module.named_parameters()
@@ -101,9 +100,12 @@ def train(
     limit = config.device.memory_bytes
     if observed or device.type != "cpu":
         meter.start()
+    loader = open_loader(config, layout, groups.rank, folder)
     if limit is not None:
+        # The loader's threads and buffers are no device memory; they are there by now.
+        loader.wait()
         device.cap_memory(limit, 0)
-    run = Run(config, layout, groups, device, folder, meter)
+    run = Run(config, groups, device, loader, meter)
     for step in range(config.training.steps):
         record = run.step()
         if step == observed - 1:

@@ -18,7 +18,8 @@ _CUDA_LSE_MULTIPLE = 32
 def block_forward(q: Tensor, k: Tensor, v: Tensor, causal: bool) -> tuple[Tensor, Tensor]:
     """`(out, lse)`. causal needs as many keys as queries."""
     if q.device.type == "cpu":
-        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal)
+        out, lse = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, causal)
+        return out, lse
     if q.device.type == "cuda":
         return _cuda_forward(q, k, v, causal)
     return _npu_forward(q, k, v, causal)
@@ -35,9 +36,10 @@ def block_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of q, k and v; `out` and `lse` are those over all key blocks."""
     if q.device.type == "cpu":
-        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
+        grads = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad_out, q, k, v, out, lse, 0.0, causal
         )
+        return grads[0], grads[1], grads[2]
     if q.device.type == "cuda":
         return _cuda_backward(grad_out, q, k, v, out, lse, causal)
     return _npu_backward(grad_out, q, k, v, out, lse, causal)

@@ -75,7 +75,7 @@ def full_tiles(owner: int, length: int, key_lengths: Sequence[int]) -> list[Tile
     return tiles
 
 
-class RingAttention(torch.autograd.Function):
+class RingAttention(torch.autograd.Function):  # type: ignore[misc]
     """Attention of local queries with the keys of all ranks of a ring.
 
     q, k, v: (batch, heads, local positions, head_dim).
@@ -99,18 +99,14 @@ class RingAttention(torch.autograd.Function):
         return out
 
     @staticmethod
-    def backward(
-        ctx: Any, grad_out: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None, None]:
         """Sends the blocks round again, together with their gradients."""
-        saved = ctx.saved_tensors
-        grads = _backward(grad_out, *saved, ctx.key_lengths, ctx.group, ctx.collectives)
+        q, k, v, out, lse = ctx.saved_tensors
+        grads = _backward(grad_out, q, k, v, out, lse, ctx.key_lengths, ctx.group, ctx.collectives)
         return (*grads, None, None, None)
 
 
-def _tiles(
-    owner: int, group: Group, length: int, key_lengths: Sequence[int] | None
-) -> list[Tile]:
+def _tiles(owner: int, group: Group, length: int, key_lengths: Sequence[int] | None) -> list[Tile]:
     if key_lengths is None:
         return causal_tiles(owner, group.index, length)
     return full_tiles(owner, length, key_lengths)

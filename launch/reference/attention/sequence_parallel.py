@@ -24,9 +24,7 @@ class SequenceParallelAttention:
     Otherwise `__call__` needs the valid length of every row.
     """
 
-    def __init__(
-        self, ulysses: Group, ring: Group, collectives: Collectives, causal: bool
-    ) -> None:
+    def __init__(self, ulysses: Group, ring: Group, collectives: Collectives, causal: bool) -> None:
         self._ulysses = ulysses
         self._ring = ring
         self._collectives = collectives
@@ -53,9 +51,7 @@ class SequenceParallelAttention:
         batch, length, three, heads, width = qkv.shape
         by_rank = qkv.view(batch, length, three, size, heads // size, width).movedim(3, 0)
         received: Tensor = AllToAll.apply(by_rank, self._ulysses, self._collectives)
-        return received.transpose(0, 1).reshape(
-            batch, size * length, three, heads // size, width
-        )
+        return received.transpose(0, 1).reshape(batch, size * length, three, heads // size, width)
 
     def _scatter_sequence(self, out: Tensor) -> Tensor:
         """(b, ulysses * l, heads / ulysses, d) -> (b, l, heads, d)."""

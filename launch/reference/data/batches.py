@@ -10,11 +10,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from launch.reference.data.labels import IGNORED
 from launch.reference.config import Config, DitConfig, VlmConfig
 from launch.reference.data.catalog import Sample, catalog
 from launch.reference.data.exchange_plan import ExchangePlan, plan_exchange, sequence_length
 from launch.reference.data.generate import TEXTS_FILE, clip_file, image_file
+from launch.reference.data.labels import IGNORED
 from launch.reference.data.order import GlobalBatch, plan_window
 from launch.reference.layout import Layout
 
@@ -68,8 +68,11 @@ class VlmBatch:
 
 @dataclass(frozen=True)
 class DitMicroBatch:
-    """clean, noise: (batch, local positions, values); times: (batch,); coordinates:
-    (batch, local positions, 3); valid: (batch, local positions); lengths: of whole clips.
+    """Noised clips.
+
+    clean, noise: (batch, local positions, values); times: (batch,);
+    coordinates: (batch, local positions, 3); valid: (batch, local positions), 1 or 0;
+    lengths: of whole clips.
     """
 
     clean: Array
@@ -175,9 +178,7 @@ class VlmSource:
             patches=patches,
             coordinates=coordinates,
             lengths=tuple(self._window.samples[number].patches for number in plan.images),
-            micro_batches=tuple(
-                self._micro_batch(side[self._dp_index]) for side in encoder_round
-            ),
+            micro_batches=tuple(self._micro_batch(side[self._dp_index]) for side in encoder_round),
         )
 
     def _image_patches(self, number: int, sample: Sample) -> Array:
@@ -254,7 +255,7 @@ class DitSource:
         return DitMicroBatch(clean, noise, times, coordinates, valid, lengths)
 
     def _clip_patches(self, number: int, sample: Sample) -> Array:
-        clip = np.load(clip_file(self._folder, number))
+        clip: Array = np.load(clip_file(self._folder, number))
         size = self._patch
         grid = clip.reshape(sample.frames, -1, sample.rows, size, sample.columns, size)
         return grid.transpose(0, 2, 4, 1, 3, 5).reshape(sample.patches, self._values)

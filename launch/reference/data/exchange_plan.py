@@ -52,7 +52,9 @@ def deal_images(patches: Sequence[int], groups: int) -> list[int]:
     return dealt
 
 
-def sequence_length(micro_batch: Sequence[int], samples: Sequence[Sample], split: SequenceSplit) -> int:
+def sequence_length(
+    micro_batch: Sequence[int], samples: Sequence[Sample], split: SequenceSplit
+) -> int:
     """Padded positions of a micro-batch's sequences."""
     return split.padded(max(samples[number].length for number in micro_batch))
 
@@ -86,8 +88,7 @@ def plan_exchange(
     received = np.flatnonzero(routes.target_rank == rank)
     received = received[np.argsort(routes.source_rank[received], kind="stable")]
     by_micro_batch = [
-        np.flatnonzero(routes.micro_batch[received] == index)
-        for index in range(len(encoder_round))
+        np.flatnonzero(routes.micro_batch[received] == index) for index in range(len(encoder_round))
     ]
     return ExchangePlan(
         images=tuple(members[own_group]),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 
-from launch.reference.data.batches import BatchSource, DitBatch, VlmBatch
+from launch.reference.config import Config
+from launch.reference.data.batches import BatchSource, DitBatch, VlmBatch, open_source
+from launch.reference.layout import Layout
 
 
 class Loader:
@@ -30,7 +33,18 @@ class Loader:
         self._request()
         return batch
 
+    def wait(self) -> None:
+        """Waits until the batches that are being made ahead are there."""
+        for batch in self._ahead:
+            batch.result()
+
     def _request(self) -> None:
         step = next(self._steps, None)
         if step is not None and self._pool is not None:
             self._ahead.append(self._pool.submit(self._source.batch, step))
+
+
+def open_loader(config: Config, layout: Layout, rank: int, folder: Path) -> Loader:
+    """The loader of a rank; `folder` holds the data set."""
+    source = open_source(config, layout, rank, folder)
+    return Loader(source, config.training.steps, config.data.workers)

@@ -20,7 +20,7 @@ from launch.reference.models.layers import (
 )
 
 
-class AdaptiveBlock(nn.Module):
+class AdaptiveBlock(nn.Module):  # type: ignore[misc]
     """A transformer block whose norms are shifted, scaled and gated by the condition."""
 
     def __init__(self, config: DitConfig) -> None:
@@ -38,14 +38,16 @@ class AdaptiveBlock(nn.Module):
         shift, scale, gate, mlp_shift, mlp_scale, mlp_gate = parts
         attended = self.attention(_modulate(self.attention_norm(x), shift, scale), attend)
         x = torch.addcmul(x, gate, attended)
-        return torch.addcmul(x, mlp_gate, self.mlp(_modulate(self.mlp_norm(x), mlp_shift, mlp_scale)))
+        return torch.addcmul(
+            x, mlp_gate, self.mlp(_modulate(self.mlp_norm(x), mlp_shift, mlp_scale))
+        )
 
 
 def _modulate(x: Tensor, shift: Tensor, scale: Tensor) -> Tensor:
     return torch.addcmul(shift, x, 1 + scale)
 
 
-class TinyDit(nn.Module):
+class TinyDit(nn.Module):  # type: ignore[misc]
     """Predicts the velocity of noised clip patches."""
 
     def __init__(self, config: DitConfig) -> None:

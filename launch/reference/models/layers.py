@@ -36,7 +36,7 @@ class BlockContext(Protocol):
         ...
 
 
-class SelfAttention(nn.Module):
+class SelfAttention(nn.Module):  # type: ignore[misc]
     """Multi-head self-attention."""
 
     def __init__(self, sizes: TransformerConfig) -> None:
@@ -52,7 +52,7 @@ class SelfAttention(nn.Module):
         return self.out(attend(qkv).reshape(batch, length, width))
 
 
-class Mlp(nn.Module):
+class Mlp(nn.Module):  # type: ignore[misc]
     """Two linear layers with GELU between them."""
 
     def __init__(self, hidden_size: int, ffn_size: int) -> None:
@@ -65,7 +65,7 @@ class Mlp(nn.Module):
         return self.down(functional.gelu(self.up(x)))
 
 
-class Block(nn.Module):
+class Block(nn.Module):  # type: ignore[misc]
     """A pre-norm transformer block."""
 
     def __init__(self, sizes: TransformerConfig) -> None:
@@ -82,7 +82,9 @@ class Block(nn.Module):
 
 
 def run_stack(
-    blocks: nn.ModuleList, x: Tensor, run: Callable[[nn.Module, Tensor], Tensor],
+    blocks: nn.ModuleList,
+    x: Tensor,
+    run: Callable[[nn.Module, Tensor], Tensor],
     context: BlockContext | None,
 ) -> Tensor:
     """`x` through all blocks, each called as `run(block, x)` within its context."""

@@ -10,7 +10,6 @@ from launch.reference.models.layers import (
     Attend,
     Block,
     BlockContext,
-    Mlp,
     run_stack,
     sinusoids,
 )
@@ -18,7 +17,7 @@ from launch.reference.models.layers import (
 CHANNELS = 3
 
 
-class VisionEncoder(nn.Module):
+class VisionEncoder(nn.Module):  # type: ignore[misc]
     """A vision transformer over image patches, and the projector into the decoder."""
 
     def __init__(self, config: VlmConfig) -> None:
@@ -45,7 +44,7 @@ class VisionEncoder(nn.Module):
         return self.projector(self.norm(x))
 
 
-class Decoder(nn.Module):
+class Decoder(nn.Module):  # type: ignore[misc]
     """A causal language model over image features and text tokens."""
 
     def __init__(self, config: VlmConfig) -> None:
@@ -81,7 +80,7 @@ class Decoder(nn.Module):
         return token_loss(hidden, self.head.weight, labels, chunk)
 
 
-class TinyVlm(nn.Module):
+class TinyVlm(nn.Module):  # type: ignore[misc]
     """Encoder and decoder; they run on different samples of a step, see `vlm_step`."""
 
     def __init__(self, config: VlmConfig) -> None:
