@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mmap
+import os
 import queue
 import tempfile
 import threading
@@ -78,7 +79,8 @@ class SpillStore:
 
     def _grow(self, nbytes: int) -> None:
         size = -(-max(nbytes, _SEGMENT_BYTES) // mmap.PAGESIZE) * mmap.PAGESIZE
-        self._file.truncate(self._file_bytes + size)
+        # Reserves the disk's blocks: a full disk is an error here, not a signal later.
+        os.posix_fallocate(self._file.fileno(), self._file_bytes, size)
         mapped = mmap.mmap(self._file.fileno(), size, mmap.MAP_SHARED, offset=self._file_bytes)
         self._file_bytes += size
         self._segments.append(np.frombuffer(mapped, dtype=np.uint8))
