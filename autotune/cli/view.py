@@ -104,7 +104,7 @@ def versus_baseline(progress: Progress) -> str:
 def summary_line(progress: Progress) -> str:
     """Counts and time left in one line."""
     counts = ", ".join(f"{n} {status}" for status, n in count_by_status(progress.records).items())
-    left = "" if progress.left_s is None else f", about {format_seconds(progress.left_s)} left"
+    left = "" if not progress.left_s else f", about {format_seconds(progress.left_s)} left"
     return f"{progress.finished} of {progress.max_trials} trials ({counts}){left}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,16 @@ from launch.reference.phases import PhaseTimer
 
 
 class Collectives:
-    """Runs collectives under the timer; a group of one exchanges nothing."""
+    """Runs collectives under the timer; a group of one exchanges nothing.
+
+    settle: while it is set, a collective ends when the backend's threads have let go of its
+    tensors. Else the last of them is at times freed by such a thread, which a memory meter
+    of this thread does not see.
+    """
 
     def __init__(self, timer: PhaseTimer) -> None:
         self._timer = timer
+        self.settle = False
 
     def all_reduce_sum(self, tensor: Tensor, group: Group) -> None:
         """Sums `tensor` over the group, in place."""
@@ -29,8 +36,7 @@ class Collectives:
         """Block i of dimension 0 goes to rank i; block j of the result came from rank j."""
         source = tensor.contiguous()
         received = torch.empty_like(source)
-        with self._timer.phase("communication"):
-            dist.all_to_all_single(received, source, group=group.handle)
+        self._exchange(received, source, None, None, group)
         return received
 
     def exchange_rows(
@@ -40,15 +46,31 @@ class Collectives:
         if group.handle is None:
             return rows
         received = rows.new_empty((sum(receive), *rows.shape[1:]))
-        with self._timer.phase("communication"):
-            dist.all_to_all_single(
-                received, rows.contiguous(), list(receive), list(send), group=group.handle
-            )
+        self._exchange(received, rows.contiguous(), list(receive), list(send), group)
         return received
+
+    def _exchange(
+        self,
+        received: Tensor,
+        source: Tensor,
+        receive: list[int] | None,
+        send: list[int] | None,
+        group: Group,
+    ) -> None:
+        held = [tensor._use_count() for tensor in (received, source)]
+        with self._timer.phase("communication"):
+            dist.all_to_all_single(received, source, receive, send, group=group.handle)
+            while self.settle and _held_elsewhere((received, source), held):
+                time.sleep(0)
 
     def start_shift(self, tensor: Tensor, group: Group) -> Shift:
         """Starts passing `tensor` to the next rank of the ring."""
         return Shift(tensor, group, self._timer)
+
+
+def _held_elsewhere(tensors: Sequence[Tensor], held: Sequence[int]) -> bool:
+    """Whether a tensor is held more often than it was."""
+    return any(now._use_count() > before for now, before in zip(tensors, held, strict=True))
 
 
 class Shift:

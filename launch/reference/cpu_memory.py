@@ -44,15 +44,18 @@ def private_bytes() -> int:
     raise RuntimeError("/proc/self/status has no VmData line; a memory cap needs Linux")
 
 
-def cap_tensors(limit_bytes: int, live_bytes: int) -> None:
+def cap_tensors(limit_bytes: int, live_bytes: int, known_peak: int | None = None) -> None:
     """Lets tensors of `limit_bytes` exist at once, `live_bytes` of which exist now.
 
     Whatever else the process holds now (interpreter, libraries, threads) is not charged,
-    and 32 MiB on top are allowed, so that no run fails that keeps to the limit.
+    and 32 MiB on top are allowed, so that no run fails that keeps to the limit. A run whose
+    `known_peak`, in bytes, is over the limit gets nothing on top.
     Only the soft limit is set, so that `uncap` can lift it.
     """
     ctypes.CDLL(None).malloc_trim(0)
-    limit = private_bytes() - live_bytes + limit_bytes + _SLACK_BYTES
+    slack = 0 if known_peak is not None and known_peak > limit_bytes else _SLACK_BYTES
+    # Nothing may grow any more where the tensors that live now are over the limit already.
+    limit = private_bytes() + max(limit_bytes - live_bytes + slack, 0)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, resource.getrlimit(resource.RLIMIT_DATA)[1]))
 
 

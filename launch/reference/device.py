@@ -46,10 +46,11 @@ class Device(Protocol):
         """Seconds between two marks that the device has passed."""
         ...
 
-    def cap_memory(self, limit_bytes: int, live_bytes: int) -> None:
+    def cap_memory(self, limit_bytes: int, live_bytes: int, known_peak: int | None = None) -> None:
         """Lets the device's memory hold `limit_bytes` of this rank's tensors, and no more.
 
-        live_bytes: bytes of tensors that exist now.
+        live_bytes: bytes of tensors that exist now. known_peak: the most that the run has
+        held at once, in bytes, where that has been observed.
         """
         ...
 
@@ -86,9 +87,9 @@ class CpuDevice:
         """Difference of two marks."""
         return end - start
 
-    def cap_memory(self, limit_bytes: int, live_bytes: int) -> None:
+    def cap_memory(self, limit_bytes: int, live_bytes: int, known_peak: int | None = None) -> None:
         """Caps the process's private memory so that `limit_bytes` of tensors fit."""
-        cpu_memory.cap_tensors(limit_bytes, live_bytes)
+        cpu_memory.cap_tensors(limit_bytes, live_bytes, known_peak)
 
     def uncap_memory(self) -> None:
         """Lifts the process's cap."""
@@ -131,7 +132,7 @@ class AcceleratorDevice:
         """Time between two events; the caller has synchronised."""
         return float(start.elapsed_time(end)) / 1e3
 
-    def cap_memory(self, limit_bytes: int, live_bytes: int) -> None:
+    def cap_memory(self, limit_bytes: int, live_bytes: int, known_peak: int | None = None) -> None:
         """Caps the caching allocator; tensors that live now count."""
         total = torch.accelerator.get_memory_info(self.torch_device)[1]
         share = min(1.0, limit_bytes / total)

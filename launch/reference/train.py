@@ -107,12 +107,13 @@ def train(
         device.cap_memory(limit, 0)
     run = Run(config, groups, device, loader, meter)
     for step in range(config.training.steps):
+        run.collectives.settle = step < observed
         record = run.step()
         if step == observed - 1:
             meter.stop()
             if limit is not None:
                 # The events that the profiler kept were charged so far.
-                device.cap_memory(limit, meter.live)
+                device.cap_memory(limit, meter.live, meter.peak_allocated)
         else:
             meter.lap()
         record["peak_allocated_bytes"] = meter.peak_allocated

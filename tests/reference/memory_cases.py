@@ -20,6 +20,7 @@ CASES = {
     "chunk 32": {"loss_chunk_size": 32},
     "micro batch 1": {"micro_batch_size": 1},
     "offload 4 again": {"offload_blocks": 4},
+    "ulysses 4, five times as long": {**ULYSSES4, "steps": 10, "memory_steps": 10},
 }
 
 

@@ -43,6 +43,10 @@ def test_more_of_a_technique_lowers_the_peak_further(peaks):
 
 
 def test_the_peak_repeats(peaks):
-    # Not always to the byte: the communication library's threads drop references of theirs.
     assert peaks["plain again"] == pytest.approx(peaks["plain"], rel=0.01)
     assert peaks["offload 4 again"] == pytest.approx(peaks["offload 4"], rel=0.01)
+
+
+def test_the_peak_does_not_grow_with_the_number_of_steps(peaks):
+    """Memory that the communication library's threads free must not be counted as held."""
+    assert peaks["ulysses 4, five times as long"] == pytest.approx(peaks["ulysses 4"], rel=0.01)
