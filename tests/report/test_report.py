@@ -1,0 +1,80 @@
+"""What a person reads in the morning, and the table that programs read."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+import pandas as pd
+import pytest
+
+from autotune.measure.outcome import Outcome, Status
+from autotune.measure.records import PHASES
+from autotune.report.markdown import ReportContext, report_markdown
+from autotune.report.table import trials_table
+from autotune.space.point import Point
+from autotune.study.trial_record import TrialRecord
+
+BASELINE = Point({"sp_degree": 1, "order": "none"})
+FASTER = Point({"sp_degree": 2, "sp_algorithm": "ring", "order": "a|b"})
+CONTEXT = ReportContext("night", "tiny", BASELINE, 1000 << 20, 40, {"torch": "2.13"})
+
+
+def record(
+    trial: int,
+    point: Point,
+    time_s: float | None,
+    status: Status = Status.OK,
+    reason: str = "measured",
+) -> TrialRecord:
+    breakdown = None if time_s is None else {phase: time_s / len(PHASES) for phase in PHASES}
+    interval = None if time_s is None else (time_s * 0.99, time_s * 1.01)
+    outcome = Outcome(status, reason, time_s, interval, 8, 900 << 20, 1, breakdown)
+    return TrialRecord(trial, point, outcome, 9.0, 0.0, 9.0, 1, "f")
+
+
+def test_the_verdict_says_what_was_gained_and_what_to_change() -> None:
+    text = report_markdown([record(0, BASELINE, 0.4), record(1, FASTER, 0.2)], CONTEXT)
+    assert "trial 1: **200.0 ms** per global batch" in text
+    assert "**2.00 times as fast as the baseline**" in text
+    assert "| sp_algorithm | (inactive) | ring |" in text
+    assert "| order | none | a\\|b |" in text
+    assert "| forward backward | 66.7 ms (17%) | 33.3 ms (17%) |" in text
+    assert "2 of 40 legal points were tried" in text
+
+
+def test_a_baseline_that_nothing_beats_is_to_be_kept() -> None:
+    text = report_markdown([record(0, BASELINE, 0.2), record(1, FASTER, 0.4)], CONTEXT)
+    assert "**Keep your baseline**" in text
+    assert "What to change" not in text
+
+
+def test_a_gain_within_the_noise_is_no_gain() -> None:
+    text = report_markdown([record(0, BASELINE, 0.2), record(1, FASTER, 0.199)], CONTEXT)
+    assert "within the noise: **keep your baseline**" in text
+
+
+def test_nothing_feasible_is_said_with_the_causes() -> None:
+    tried = [
+        record(0, BASELINE, None, Status.OOM, "rank 1: no memory"),
+        record(1, FASTER, None, Status.FAILED, "rank 0: KeyError"),
+    ]
+    text = report_markdown(tried, CONTEXT)
+    assert "**No feasible configuration was found.**" in text
+    assert "| oom | 1 | 9 s | rank 1: no memory |" in text
+
+
+def test_an_empty_study_has_a_report() -> None:
+    assert "No trial has finished." in report_markdown([], CONTEXT)
+
+
+def test_the_table_has_a_row_a_trial_and_empty_cells_where_nothing_is_known() -> None:
+    records = [record(1, FASTER, None, Status.OOM), record(0, BASELINE, 0.4)]
+    text = trials_table(records, ["sp_degree", "sp_algorithm", "order"]).to_csv(index=False)
+    table = pd.read_csv(StringIO(text))
+    assert list(table["trial"]) == [0, 1]
+    assert list(table["status"]) == ["ok", "oom"]
+    assert table["batch_time_s"][0] == 0.4
+    assert pd.isna(table["batch_time_s"][1])
+    assert pd.isna(table["sp_algorithm"][0])
+    phases = [f"{phase}_s" for phase in PHASES]
+    assert table.loc[0, phases].sum() == pytest.approx(0.4)
