@@ -4,7 +4,7 @@ Record the study first; with a device that holds every point, times are known fo
 infeasible ones too (about ten seconds a point):
 
     python -m autotune model=tiny_vlm study.name=whole search.sampler=exhaustive \
-        search.max_trials=100000 cluster.device_memory=2GiB memory.limit=117.8MiB
+        search.max_trials=100000 cluster.device_memory=2GiB memory.limit=60.72MiB
     python benchmarks/landscape.py studies/whole
 """
 

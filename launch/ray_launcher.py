@@ -29,6 +29,7 @@ from launch.capacity import actor_devices, require_room, resource_name, still_ta
 from launch.cluster_settings import ClusterSettings
 from launch.errors import ClusterLost
 from launch.guard import SweepGuard
+from launch.launched_trial import LaunchedTrial, combine
 from launch.markers import SWEEP, launch_marker
 from launch.node_job import NodeEnd, node_job
 from launch.node_work import NodeWork, end_marked_processes
@@ -39,7 +40,6 @@ from launch.ray_session import (
     make_session_folder,
     sigterm_handler_kept,
 )
-from launch.running_trial import RunningTrial, combine
 from launch.trial_files import write_trial_files
 
 _logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class RayLauncher:
         self._settings = settings
         self._sweep = uuid.uuid4().hex
         self._environment = {**os.environ, SWEEP: self._sweep}
-        self._running: dict[int, RunningTrial] = {}
+        self._running: dict[int, LaunchedTrial] = {}
         self._ended: list[TrialEnd] = []
         self._launches = itertools.count()
         self._idle: list[tuple[Placement, Any]] = []
@@ -138,7 +138,7 @@ class RayLauncher:
         self._running.clear()
         self._session.close()
 
-    def _submit(self, request: TrialRequest) -> RunningTrial:
+    def _submit(self, request: TrialRequest) -> LaunchedTrial:
         placement = request.placement
         group, actors = self._actors(placement)
         towards = _LOOPBACK if placement.nodes == 1 else self._session.host
@@ -149,7 +149,7 @@ class RayLauncher:
             actor.run.remote(node_job(request, node, env, marker), meeting): node
             for node, actor in enumerate(actors)
         }
-        return RunningTrial(request, marker, self.now(), actors, meeting, runs, group)
+        return LaunchedTrial(request, marker, self.now(), actors, meeting, runs, group)
 
     def _actors(self, placement: Placement) -> tuple[Any, list[Any]]:
         """A placement group, None for one node, and an actor for each node."""
@@ -185,13 +185,13 @@ class RayLauncher:
                     self._note_run(trial, run)
         self._require_placement()
 
-    def _note_placement(self, trial: RunningTrial) -> None:
+    def _note_placement(self, trial: LaunchedTrial) -> None:
         if not trial.placed and ray.wait([trial.meeting], timeout=0)[0]:
             trial.placed = True
             if self._session.is_shared:  # until now it may have waited for others' devices
                 trial.started_at = self.now()
 
-    def _note_run(self, trial: RunningTrial, run: Any) -> None:
+    def _note_run(self, trial: LaunchedTrial, run: Any) -> None:
         node = trial.runs.pop(run)
         end = _result(run)
         if end is None:
@@ -205,7 +205,7 @@ class RayLauncher:
         if trial.is_over:
             self._finish(trial)
 
-    def _finish(self, trial: RunningTrial) -> None:
+    def _finish(self, trial: LaunchedTrial) -> None:
         placement = trial.request.placement
         if self._session.is_shared or placement.nodes > 1 or trial.was_lost:
             _release(trial)
@@ -277,7 +277,7 @@ class _Session:
                 self._start()
         except (ConnectionError, RuntimeError, TimeoutError, ray.exceptions.RayError) as error:
             self.close()
-            where = self._settings.address or "on this host"
+            where = f"at {self._settings.address}" if self.is_shared else "on this host"
             raise ClusterLost(
                 f"no Ray {where}: {error}. See `ray status`, or leave cluster.address empty "
                 "to have one started on this host"
@@ -382,7 +382,7 @@ def _result(run: Any) -> NodeEnd | None:
     return end
 
 
-def _release(trial: RunningTrial) -> None:
+def _release(trial: LaunchedTrial) -> None:
     """Gives the trial's devices back to the cluster."""
     for actor in trial.actors:
         ray.kill(actor)
@@ -390,5 +390,5 @@ def _release(trial: RunningTrial) -> None:
         remove_placement_group(trial.group)
 
 
-def _grace_s(trial: RunningTrial) -> float:
+def _grace_s(trial: LaunchedTrial) -> float:
     return trial.request.deadlines.stop_grace_s

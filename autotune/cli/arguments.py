@@ -31,14 +31,19 @@ class Invocation:
 
 def parse_arguments(argv: Sequence[str]) -> Invocation:
     """Reads the command line. Raises UserError; `--help` and `--version` end the program."""
-    arguments = _parser().parse_args(argv)
+    arguments = _parser().parse_intermixed_args(argv)
     words: list[str] = arguments.words
     verb = words.pop(0) if words and "=" not in words[0] else "sweep"
     if verb not in VERBS:
         raise UserError(f"unknown verb {verb!r}; {did_you_mean(verb, VERBS)}")
-    stray = [word for word in words if "=" not in word.lstrip("~")]
+    stray = [word for word in words if "=" not in word]
+    if stray and stray[0] in VERBS:
+        raise UserError(f"the verb comes first: autotune {stray[0]} {' '.join(words[:-1])}")
     if stray:
-        raise UserError(f"cannot read {stray[0]!r}; write key=value, such as search.max_trials=50")
+        raise UserError(
+            f"cannot read {stray[0]!r}; write key=value, such as model=tiny_vlm or "
+            "search.max_trials=50"
+        )
     if arguments.out is not None and verb != "export":
         raise UserError(f"--out goes with export, not with {verb}")
     return Invocation(verb, tuple(words), arguments.config_dir, arguments.out)

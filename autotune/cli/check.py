@@ -42,7 +42,7 @@ def _parameters(problem: Problem) -> Table:
 
 
 def _rules(problem: Problem) -> Table:
-    table = Table("excludes", "of these alone", "rule", "reason", box=None, header_style="bold")
+    table = Table("excludes", "only this rule", "rule", "reason", box=None, header_style="bold")
     for exclusion in problem.space.exclusions:
         table.add_row(
             str(exclusion.excluded),

@@ -46,14 +46,18 @@ def report(invocation: Invocation) -> int:
 def write_report(study: KeptStudy) -> None:
     """Writes `report/report.md` and `report/trials.csv`."""
     config, space = study.problem.config, study.problem.space
+    plan = study.problem.measurement
     context = ReportContext(
         study=config.study.name,
         model=config.model.name,
         baseline_point=space.baseline,
         memory_limit_bytes=study.problem.memory_limit_bytes,
+        device_memory_bytes=config.cluster.device_memory_bytes,
         legal_points=len(space.points),
+        steps=f"{plan.measured_steps} steps after {plan.warmup_steps} that warm up",
+        study_dir=str(study.paths.root),
         environment=study.identity.environment,
     )
     write_atomically(study.paths.report_markdown, report_markdown(study.records, context))
-    table = trials_table(study.records, [p.name for p in space.parameters])
+    table = trials_table(study.records, [p.name for p in space.parameters], space.baseline)
     write_atomically(study.paths.report_table, table.to_csv(index=False))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from rich.console import Console
 from rich.table import Table
 
@@ -12,9 +10,9 @@ from autotune.cli.studies import KeptStudy, find_study, read_study
 from autotune.cli.view import describe_trial, versus_baseline
 from autotune.errors import ExitCode
 from autotune.measure.read import steps_done
-from autotune.study.best import count_by_status
+from autotune.study.best import count_by_status, spent_s
 from autotune.study.lock import is_locked
-from autotune.sweep.progress import Progress
+from autotune.sweep.progress import finished_progress
 
 _LATEST = 5
 
@@ -27,45 +25,33 @@ def status(invocation: Invocation) -> int:
     config = study.problem.config
     console.print(f"[bold]{config.study.name}[/] ({config.model.name}) in {study.paths.root}")
     console.print("a sweep is running" if running else "no sweep is running")
-    finished = sum(record.counts for record in study.records)
+    progress = finished_progress(
+        study.records, study.problem.space.baseline, config.search.max_trials
+    )
     tried = len({record.parameters for record in study.records})
     console.print(
-        f"{finished} of {config.search.max_trials} trials finished; "
+        f"{progress.finished} of {progress.max_trials} trials finished; "
         f"{tried} of {len(study.problem.space.points)} legal points tried"
     )
     if study.records:
         console.print(_counts(study))
-    progress = _progress(study, finished)
     if progress.best is not None:
-        console.print(f"best{versus_baseline(progress)}:\n{describe_trial(progress.best)}")
+        console.print(f"the best{versus_baseline(progress)}:")
+        console.print(describe_trial(progress.best, progress.baseline_point))
     if running:
         _print_running(console, study)
     if study.records:
         console.print("latest:")
     for record in study.records[-_LATEST:]:
-        console.print(describe_trial(record))
+        console.print(describe_trial(record, progress.baseline_point))
     return ExitCode.DONE
 
 
 def _counts(study: KeptStudy) -> Table:
     table = Table("status", "trials", "device time", box=None, header_style="bold")
     for kind, count in count_by_status(study.records).items():
-        spent = sum(record.cost_s for record in study.records if record.status is kind)
-        table.add_row(kind.value, str(count), f"{spent:.0f} s")
+        table.add_row(kind.value, str(count), f"{spent_s(study.records, kind):.0f} s")
     return table
-
-
-def _progress(study: KeptStudy, finished: int) -> Progress:
-    return Progress(
-        running=(),
-        records=study.records,
-        baseline_point=study.problem.space.baseline,
-        finished=finished,
-        max_trials=study.problem.config.search.max_trials,
-        unseen=0,
-        left_s=None,
-        now=time.time(),
-    )
 
 
 def _print_running(console: Console, study: KeptStudy) -> None:

@@ -87,7 +87,7 @@ def _existing(folder: Path) -> Path:
     if (folder / "config.yaml").exists():
         return folder
     known = existing_studies(folder.parent)
-    raise UserError(f"there is no study in {folder}; {did_you_mean(folder.name, known)}")
+    raise UserError(f"there is no study in {folder.absolute()}; {did_you_mean(folder.name, known)}")
 
 
 def _unquoted(text: str) -> str:

@@ -16,18 +16,20 @@ from autotune.cli.studies import KeptStudy, named_study, read_study
 from autotune.cli.view import ConsoleView, summary_line, versus_baseline
 from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
 from autotune.errors import ExitCode
-from autotune.export import ExportContext, best_document, to_yaml
+from autotune.export import ExportContext, best_document
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
 from autotune.space.point import Point
 from autotune.study.files import write_atomically
 from autotune.study.identity import Identity
-from autotune.study.lock import sweep_lock
+from autotune.study.journal import Journal
+from autotune.study.lock import is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import StudyPaths
 from autotune.study.study import Study, check_same, read_identity
 from autotune.study.transfer import Transfer, plan_transfer
+from autotune.study.yaml_text import to_yaml
 from autotune.sweep.loop import Sweep, SweepEnd, SweepPlan
-from autotune.sweep.progress import Progress
+from autotune.sweep.progress import Progress, finished_progress
 
 
 def sweep(invocation: Invocation) -> int:
@@ -42,8 +44,17 @@ def sweep(invocation: Invocation) -> int:
         check_same(known, identity, config.study.name)
     transfer = _plan_transfer(problem, identity) if known is None else None
     sampler = make_sampler(config.search.sampler, Encoding(problem.space), config.search.seed)
+    if is_locked(paths.lock):
+        refuse_second_sweep(paths.lock)
     console = Console()
-    with sweep_lock(paths.lock):
+    if known is not None and (done := _already_done(problem, paths)) is not None:
+        return _conclude(console, done, SweepEnd.TRIALS_USED, read_study(paths.root))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_interrupt_on_sigterm())
+        console.print(f"[bold]{config.model.name}[/]: {len(problem.space.points)} legal points")
+        # Before anything is written: a cluster that cannot be had must leave no study behind.
+        launcher = stack.enter_context(contextlib.closing(make_launcher(config)))
+        stack.enter_context(sweep_lock(paths.lock))
         study = _open_study(problem, identity, paths)
         proposals: tuple[Point, ...] = ()
         if transfer is not None and not study.records:
@@ -52,37 +63,46 @@ def sweep(invocation: Invocation) -> int:
             console.print(transfer.explanation, soft_wrap=True)
         exporter = _Exporter(study, problem)
         exporter.write()
-        with _interrupt_on_sigterm(), ConsoleView(console) as view:
-            view.said(_greeting(problem, study))
-            launcher = make_launcher(config)
-            run = Sweep(
-                study=study,
-                trainer=problem.trainer,
-                launcher=launcher,
-                sampler=sampler,
-                plan=SweepPlan(
-                    config.search,
-                    config.cluster.placement,
-                    config.deadlines,
-                    problem.measurement,
-                    problem.judge_settings,
-                ),
-                listener=view,
-                changed=exporter.write,
-                first=list(proposals),
-            )
-            try:
-                end = run.run()
-            except KeyboardInterrupt:
-                launcher.close()
-                stopped = run.stop("interrupted: stopped by the user")
-                view.said(_stopped(stopped, config.study.name))
-                write_report(read_study(paths.root))
-                return ExitCode.STOPPED
-            finally:
-                launcher.close()
+        view = stack.enter_context(ConsoleView(console))
+        view.said(_greeting(study, config.study.name))
+        run = Sweep(
+            study=study,
+            trainer=problem.trainer,
+            launcher=launcher,
+            sampler=sampler,
+            plan=_plan(problem),
+            listener=view,
+            changed=exporter.write,
+            first=list(proposals),
+        )
+        try:
+            end = run.run()
+        except KeyboardInterrupt:
+            view.stopping()
+            launcher.close()
+            view.said(_stopped(run.stop("interrupted: stopped by the user"), config.study.name))
+            write_report(read_study(paths.root))
+            return ExitCode.STOPPED
         write_report(read_study(paths.root))
-        return _conclude(console, run.progress(), end, read_study(paths.root))
+    return _conclude(console, run.progress(), end, read_study(paths.root))
+
+
+def _plan(problem: Problem) -> SweepPlan:
+    config = problem.config
+    return SweepPlan(
+        config.search,
+        config.cluster.placement,
+        config.deadlines,
+        problem.measurement,
+        problem.judge_settings,
+    )
+
+
+def _already_done(problem: Problem, paths: StudyPaths) -> Progress | None:
+    """The state of a study whose budget is used up: no device is needed to say so."""
+    records = tuple(Journal(paths.journal).read())
+    progress = finished_progress(records, problem.space.baseline, problem.config.search.max_trials)
+    return progress if progress.finished >= progress.max_trials else None
 
 
 def _open_study(problem: Problem, identity: Identity, paths: StudyPaths) -> Study:
@@ -146,22 +166,28 @@ def _interrupt_on_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, previous)
 
 
-def _greeting(problem: Problem, study: Study) -> str:
-    config = problem.config
-    state = f"goes on with {study.finished} finished trials" if study.records else "is new"
-    return (
-        f"[bold]{config.model.name}[/]: {len(study.space.points)} legal points, "
-        f"study {config.study.name} {state}, in {study.paths.root}"
-    )
+def _greeting(study: Study, name: str) -> str:
+    taken = len(study.records) - sum(record.taken_from is None for record in study.records)
+    if not study.records:
+        state = "is new"
+    elif taken == len(study.records):
+        state = f"is new, with {taken} results taken over"
+    else:
+        state = f"goes on after {study.finished} finished trials"
+    return f"study {name} {state}, in {study.paths.root}"
 
 
 def _stopped(trials: list[int], name: str) -> str:
-    lost = f"; trial {', '.join(map(str, trials))} was running and is tried again" if trials else ""
+    numbers = ", ".join(map(str, trials))
+    lost = f"; trial {numbers} was running, and its point is tried again" if trials else ""
     return f"stopped{lost}. The same command goes on with the study {name}."
 
 
 def _conclude(console: Console, progress: Progress, end: SweepEnd, study: KeptStudy) -> int:
     console.print(f"{end.value}: {summary_line(progress)}", soft_wrap=True, highlight=False)
+    if end is SweepEnd.TRIALS_USED:
+        more = 2 * progress.max_trials
+        console.print(f"to go on, give search.max_trials={more}", soft_wrap=True, highlight=False)
     console.print(f"report: {study.paths.report_markdown}", soft_wrap=True, highlight=False)
     best = progress.best
     if best is None or best.outcome.batch_time_s is None:

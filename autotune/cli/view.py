@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
@@ -12,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from autotune.config.quantities import format_bytes
-from autotune.measure.outcome import Status
+from autotune.measure.outcome import Outcome, Status
+from autotune.space.point import Point
 from autotune.study.best import count_by_status
 from autotune.study.trial_record import TrialRecord
 from autotune.sweep.progress import Progress, RunningTrial
@@ -45,16 +44,16 @@ class ConsoleView:
         """A terminal shows it in the panel."""
         if not self.console.is_terminal:
             again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
-            self._line(f"trial {trial.trial} starts{again}: {trial.point}")
+            self._line(f"trial {trial.trial} starts{again}: {escape(str(trial.point))}")
 
     def finished(self, record: TrialRecord, progress: Progress) -> None:
         """One line a trial, which stays."""
-        self._line(describe_trial(record))
+        self._line(describe_trial(record, progress.baseline_point))
         best = progress.best
         if best is not None and best.trial == record.trial and len(progress.records) > 1:
-            self._line(f"  best so far{versus_baseline(progress)}")
+            self._line(f"           the best so far{versus_baseline(progress)}")
         if not self.console.is_terminal:
-            self._line(f"  {summary_line(progress)}")
+            self._line(f"           {summary_line(progress)}")
 
     def moment(self, progress: Progress) -> None:
         """Draws the panel again."""
@@ -65,26 +64,47 @@ class ConsoleView:
         """A line that stays."""
         self._line(message)
 
+    def stopping(self) -> None:
+        """Takes the panel away: from here on lines are all there is."""
+        self._live.stop()
+        self._line("stopping ...")
+
     def _line(self, text: str) -> None:
-        self.console.print(Text.from_markup(text), soft_wrap=True, highlight=False)
+        # A terminal wraps at spaces; a file gets whole lines.
+        wraps = self.console.is_terminal
+        self.console.print(Text.from_markup(text), soft_wrap=not wraps, highlight=False)
 
 
-def describe_trial(record: TrialRecord) -> str:
-    """One finished trial as markup."""
+def describe_trial(record: TrialRecord, baseline: Point) -> str:
+    """One finished trial as markup, with what differs from the baseline."""
     outcome = record.outcome
     colour = _COLOURS.get(outcome.status, "red")
     words = [f"trial {record.trial:>3}  [{colour}]{outcome.status.value:<10}[/]"]
-    if outcome.batch_time_s is not None:
-        words.append(f"{outcome.batch_time_s * 1e3:8.1f} ms")
-        if outcome.batch_time_ci95_s is not None:
-            half = (outcome.batch_time_ci95_s[1] - outcome.batch_time_ci95_s[0]) / 2
-            words.append(f"± {half / outcome.batch_time_s:5.1%}")
-    if outcome.peak_memory_bytes is not None:
-        words.append(f"{format_bytes(outcome.peak_memory_bytes):>10}")
-    words.append(f" {escape(str(record.parameters))}")
+    peak = outcome.peak_memory_bytes
+    words.append(f"{_time(outcome):<19}{'' if peak is None else format_bytes(peak):>10} ")
+    words.append(escape(describe_point(record.parameters, baseline)))
     if outcome.status not in (Status.OK, Status.OVER_LIMIT):
         words.append(f"\n           {escape(outcome.reason)}")
     return " ".join(words)
+
+
+def _time(outcome: Outcome) -> str:
+    if outcome.batch_time_s is None:
+        return ""
+    text = f"{outcome.batch_time_s * 1e3:8.1f} ms"
+    if outcome.batch_time_ci95_s is None:
+        return text
+    half = (outcome.batch_time_ci95_s[1] - outcome.batch_time_ci95_s[0]) / 2
+    return f"{text} ± {half / outcome.batch_time_s:.0%}"
+
+
+def describe_point(point: Point, baseline: Point) -> str:
+    """The values in which a point differs from the baseline."""
+    if point == baseline:
+        return "the baseline"
+    differing = {name: value for name, value in point.items() if baseline.get(name) != value}
+    # A point may differ only in what is inactive, such as an algorithm without a degree.
+    return str(Point(differing) if differing else point)
 
 
 def versus_baseline(progress: Progress) -> str:
@@ -93,11 +113,11 @@ def versus_baseline(progress: Progress) -> str:
     if best is None or baseline is None or baseline.status is not Status.OK:
         return ""
     if best.trial == baseline.trial:
-        return ": the baseline"
+        return ", the baseline"
     assert baseline.outcome.batch_time_s is not None
     assert best.outcome.batch_time_s is not None
     return (
-        f": {baseline.outcome.batch_time_s / best.outcome.batch_time_s:.2f} x the baseline's speed"
+        f", {baseline.outcome.batch_time_s / best.outcome.batch_time_s:.2f} x the baseline's speed"
     )
 
 
@@ -105,7 +125,8 @@ def summary_line(progress: Progress) -> str:
     """Counts and time left in one line."""
     counts = ", ".join(f"{n} {status}" for status, n in count_by_status(progress.records).items())
     left = "" if not progress.left_s else f", about {format_seconds(progress.left_s)} left"
-    return f"{progress.finished} of {progress.max_trials} trials ({counts}){left}"
+    counts = f" ({counts})" if counts else ""
+    return f"{progress.finished} of {progress.max_trials} trials{counts}{left}"
 
 
 def format_seconds(seconds: float) -> str:
@@ -123,10 +144,10 @@ def panel(progress: Progress) -> RenderableType:
         row = Table.grid(padding=(0, 1))
         bar = ProgressBar(total=max(trial.total_steps, 1), completed=trial.steps, width=16)
         spent = format_seconds(max(progress.now - trial.started_at, 0.0))
-        row.add_row(
-            f"running trial {trial.trial}", bar, f"step {trial.steps}/{trial.total_steps}", spent
-        )
-        rows += [row, Text(f"  {trial.point}", style="dim")]
+        steps = f"step {trial.steps} of {trial.total_steps}" if trial.steps else "starting"
+        row.add_row(f"running trial {trial.trial}", bar, steps, spent)
+        point = describe_point(trial.point, progress.baseline_point)
+        rows += [row, Text(f"  {point}", style="dim")]
     best = progress.best
     if best is not None and best.outcome.batch_time_s is not None:
         clause = versus_baseline(progress)
@@ -135,8 +156,3 @@ def panel(progress: Progress) -> RenderableType:
         )
     rows.append(Text(summary_line(progress), style="bold"))
     return Group(*rows)
-
-
-def wall_clock(seconds: float) -> str:
-    """A moment as local time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -102,10 +102,11 @@ def check_devices(config: Config) -> str:
             f"cluster.nodes_per_trial={config.cluster.nodes_per_trial} needs a Ray cluster; "
             "give cluster.address=HOST:PORT, or cluster.nodes_per_trial=1"
         )
+    fewer = f"cluster.devices_per_trial={here}, " if here else ""
     if here is not None and here < wanted:
         raise NoDevicesError(
             f"a trial needs {wanted} {config.cluster.device} devices, this machine has {here}; "
-            f"give cluster.devices_per_trial={max(here, 1)}, another device, or cluster.address"
+            f"give {fewer}another cluster.device, or cluster.address=HOST:PORT"
         )
     return f"devices: {wanted} {config.cluster.device} a trial, on this machine"
 

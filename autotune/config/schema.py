@@ -15,6 +15,9 @@ from autotune.config.quantities import MemoryLimit, parse_bytes
 from autotune.errors import UserError, did_you_mean
 from autotune.ports import Deadlines, DeviceType, Placement
 
+# Below this it is the limit of the example on a cpu that was left as it is.
+_LEAST_ACCELERATOR_BYTES = 1 << 30
+
 DEVICES: tuple[DeviceType, ...] = ("cpu", "cuda", "npu")
 
 
@@ -66,8 +69,12 @@ class ClusterConfig:
                 f"cluster.devices_per_trial={self.devices_per_trial} cannot be dealt evenly over "
                 f"cluster.nodes_per_trial={self.nodes_per_trial} nodes"
             )
-        if self.device_memory is not None:
-            parse_bytes(self.device_memory, "cluster.device_memory")
+        given = self.device_memory_bytes
+        if given is not None and self.device != "cpu" and given < _LEAST_ACCELERATOR_BYTES:
+            raise UserError(
+                f"cluster.device_memory={self.device_memory} is no {self.device} device; give "
+                f"cluster={self.device}, or its memory, such as cluster.device_memory=64GiB"
+            )
 
     @property
     def placement(self) -> Placement:
@@ -135,7 +142,8 @@ class MeasureConfig:
         _at_least("measure", self, "min_steps", 2)
         if self.max_steps < self.min_steps:
             raise UserError(
-                f"measure.max_steps={self.max_steps} is below measure.min_steps={self.min_steps}"
+                f"measure.max_steps={self.max_steps} is below measure.min_steps={self.min_steps}; "
+                f"give measure.max_steps={self.min_steps} or more"
             )
 
 

@@ -66,13 +66,18 @@ def _peak(ranks: Sequence[RankRecords]) -> tuple[int | None, int | None]:
 def _failure(end: TrialEnd, ranks: Sequence[RankRecords]) -> Outcome | None:
     errors = [error for rank in ranks for error in rank.errors]
     if out_of_memory := next((e for e in errors if _is_oom(e)), None):
-        return Outcome(Status.OOM, f"rank {out_of_memory.rank}: {_first_line(out_of_memory)}")
+        return Outcome(Status.OOM, _out_of_memory(out_of_memory))
     if end.kind is EndKind.FINISHED and not errors:
         return None
     if end.kind in (EndKind.FINISHED, EndKind.RANK_FAILED):
         return Outcome(Status.FAILED, _crash(errors, end))
     status = Status.HUNG if end.kind is EndKind.HUNG else Status.INFRASTRUCTURE
     return Outcome(status, end.reason)
+
+
+def _out_of_memory(error: RankError) -> str:
+    held = "" if error.peak_bytes is None else f" after holding {format_bytes(error.peak_bytes)}"
+    return f"rank {error.rank} ran out of memory{held}: {_first_line(error)}"
 
 
 def _is_oom(error: RankError) -> bool:
@@ -181,8 +186,13 @@ def _check_memory(outcome: Outcome, peak: int | None, limit: int) -> Outcome:
     if peak is None:
         reason = "no rank recorded its peak memory, so the limit cannot be checked"
         return replace(outcome, status=Status.FAILED, reason=reason)
+    return apply_limit(outcome, peak, limit)
+
+
+def apply_limit(outcome: Outcome, peak: int, limit: int) -> Outcome:
+    """A measurement with its status under a limit on peak memory, both in bytes."""
     if peak <= limit:
-        return outcome
+        return replace(outcome, status=Status.OK, reason="measured")
     reason = f"peak memory {format_bytes(peak)} is over the limit of {format_bytes(limit)}"
     return replace(outcome, status=Status.OVER_LIMIT, reason=reason)
 

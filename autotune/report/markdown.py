@@ -12,7 +12,7 @@ from autotune.export import gain
 from autotune.measure.outcome import Status
 from autotune.measure.records import PHASES
 from autotune.space.point import Point, plain
-from autotune.study.best import best_record, count_by_status, record_of
+from autotune.study.best import best_record, count_by_status, record_of, spent_s
 from autotune.study.trial_record import TrialRecord
 
 _FASTEST = 10
@@ -26,7 +26,10 @@ class ReportContext:
     model: str
     baseline_point: Point
     memory_limit_bytes: int
+    device_memory_bytes: int | None
     legal_points: int
+    steps: str
+    study_dir: str
     environment: Mapping[str, Any]
 
 
@@ -41,6 +44,7 @@ def report_markdown(records: Sequence[TrialRecord], context: ReportContext) -> s
         _breakdown(best, baseline),
         _fastest(records, context),
         _losses(records),
+        _next(best, context),
         _trials(records, context),
         _environment(context),
     ]
@@ -55,10 +59,14 @@ def _verdict(best: TrialRecord | None, baseline: TrialRecord | None, context: Re
         )
     found = gain(best, baseline)
     head = f"The best of the trials is trial {best.trial}: **{_time(best)}** per global batch"
-    memory = f"peak memory {_memory(best)} of {format_bytes(context.memory_limit_bytes)} allowed"
+    device = context.device_memory_bytes
+    of_device = "" if device is None else f" on a device of {format_bytes(device)}"
+    memory = (
+        f"peak memory {_memory(best)} of {format_bytes(context.memory_limit_bytes)} allowed"
+        f"{of_device}"
+    )
     if found["speedup"] is None:
-        status = "not measured yet" if baseline is None else baseline.status.value
-        return f"{head}, {memory}. The baseline gives no time to compare with ({status})."
+        return f"{head}, {memory}. {_unusable(baseline)}"
     if baseline is not None and baseline.trial == best.trial:
         return f"**Keep your baseline**: nothing that was tried is faster. {head}, {memory}."
     interval = found["ci95"]
@@ -69,9 +77,19 @@ def _verdict(best: TrialRecord | None, baseline: TrialRecord | None, context: Re
     if found["keep_baseline"]:
         verdict += " The difference is within the noise: **keep your baseline**."
     return (
-        verdict + "\n\nEach point was measured in one run, and the best of many runs flatters "
-        "itself a little; the winner has not been certified by measuring it again."
+        f"{verdict}\n\nEach point was measured in one run, of {context.steps}. Intervals cover the "
+        "spread within that run, not a machine that gets slower or faster over the night, and "
+        "the best of many runs flatters itself a little: measure the winner and the baseline "
+        "again before you rely on a small difference."
     )
+
+
+def _unusable(baseline: TrialRecord | None) -> str:
+    if baseline is None:
+        return "The baseline has not been measured yet."
+    time = _time(baseline)
+    took = f"took {time}, but cannot be used" if time else "gives no time to compare with"
+    return f"The baseline {took} ({baseline.status.value}: {baseline.outcome.reason})."
 
 
 def _changes(best: TrialRecord | None, baseline_point: Point) -> str:
@@ -106,8 +124,8 @@ def _breakdown(best: TrialRecord | None, baseline: TrialRecord | None) -> str:
     return (
         "## Where the time goes\n\n"
         + _table(["phase", *(name for name, _ in columns)], rows)
-        + "\n\nCommunication is the part that compute does not hide; scheduling is the time in "
-        "which the device waits for the host."
+        + "\n\nCommunication is the part that compute does not hide, waiting for slower ranks "
+        "included; scheduling is the time in which the device waits for the host."
     )
 
 
@@ -117,33 +135,82 @@ def _fastest(records: Sequence[TrialRecord], context: ReportContext) -> str:
     if not timed:
         return ""
     rows = [
-        [str(r.trial), r.status.value, _time(r), _interval(r), _memory(r), str(r.parameters)]
+        [_number(r, context), r.status.value, _time(r), _interval(r), _memory(r), str(r.parameters)]
         for r in timed[:_FASTEST]
     ]
-    return "## The fastest trials\n\n" + _table(
-        ["trial", "status", "per global batch", "95 % interval", "peak memory", "parameters"], rows
+    header = ["trial", "status", "per global batch", "95 % interval", "peak memory", "parameters"]
+    return f"## The fastest trials\n\n{_table(header, rows)}{_ties(records)}"
+
+
+def _ties(records: Sequence[TrialRecord]) -> str:
+    """Names the usable trials whose interval meets the best's."""
+    best = best_record(records)
+    if best is None or best.outcome.batch_time_ci95_s is None:
+        return ""
+    high = best.outcome.batch_time_ci95_s[1]
+    tied = [
+        str(r.trial)
+        for r in records
+        if r.trial != best.trial
+        and r.status.is_usable
+        and r.outcome.batch_time_ci95_s is not None
+        and r.outcome.batch_time_ci95_s[0] <= high
+    ]
+    if not tied:
+        return ""
+    return (
+        f"\n\nTrial {best.trial} cannot be told from trial {', '.join(tied)} by these runs: their "
+        "intervals meet."
     )
+
+
+def _number(record: TrialRecord, context: ReportContext) -> str:
+    is_baseline = record.parameters == context.baseline_point
+    return f"{record.trial} (baseline)" if is_baseline else str(record.trial)
 
 
 def _losses(records: Sequence[TrialRecord]) -> str:
     """Where the device time went: by status, and by cause where something went wrong."""
     rows = []
     for status, count in count_by_status(records).items():
-        spent = sum(r.cost_s for r in records if r.status is status and r.taken_from is None)
+        spent = spent_s(records, status)
         causes = Counter(r.outcome.reason for r in records if r.status is status)
         cause = "" if status is Status.OK else _shorten(causes.most_common(1)[0][0])
-        rows.append([status.value, str(count), f"{spent:.0f} s", cause])
+        rows.append([status.value, str(count), f"{spent:.0f} s", _MEANINGS[status], cause])
     if not rows:
         return "No trial has finished."
     return "## Trials by status\n\n" + _table(
-        ["status", "trials", "device time", "most frequent cause"], rows
+        ["status", "trials", "time", "meaning", "an example"], rows
+    )
+
+
+_MEANINGS = {
+    Status.OK: "ran, within the limit",
+    Status.OVER_LIMIT: "ran, with more memory than the limit allows",
+    Status.OOM: "ran out of memory",
+    Status.FAILED: "crashed, or did other work than the baseline",
+    Status.HUNG: "made no progress and was ended",
+    Status.INFRASTRUCTURE: "lost with a node or a port; its point is tried again",
+    Status.STOPPED: "ended early, since it could not win",
+    Status.SKIPPED: "not launched, since it would have run out of memory",
+}
+
+
+def _next(best: TrialRecord | None, context: ReportContext) -> str:
+    if best is None:
+        return ""
+    return (
+        "## What to do next\n\n"
+        f"- Train: `{context.study_dir}/best.yaml` holds the whole configuration under "
+        "`trainer.config`, and the command under `trainer.command`.\n"
+        "- Search on: the same command with a larger `search.max_trials`."
     )
 
 
 def _trials(records: Sequence[TrialRecord], context: ReportContext) -> str:
     rows = [
         [
-            str(r.trial),
+            _number(r, context),
             r.status.value,
             _time(r),
             _memory(r),
@@ -153,7 +220,10 @@ def _trials(records: Sequence[TrialRecord], context: ReportContext) -> str:
         for r in sorted(records, key=lambda r: r.trial)
     ]
     tried = len({r.parameters for r in records})
-    head = f"## All trials\n\n{tried} of {context.legal_points} legal points were tried."
+    head = (
+        f"## All trials\n\n{tried} of {context.legal_points} legal points were tried. Numbers that "
+        "are missing are trials that were interrupted; their points were tried again."
+    )
     header = ["trial", "status", "per global batch", "peak memory", "parameters", "reason"]
     return f"{head}\n\n{_table(header, rows)}" if rows else head
 

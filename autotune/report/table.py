@@ -7,18 +7,25 @@ from collections.abc import Sequence
 import pandas as pd
 
 from autotune.measure.records import PHASES
+from autotune.space.point import Point
 from autotune.study.trial_record import TrialRecord
 
 
-def trials_table(records: Sequence[TrialRecord], parameters: Sequence[str]) -> pd.DataFrame:
+def trials_table(
+    records: Sequence[TrialRecord], parameters: Sequence[str], baseline: Point
+) -> pd.DataFrame:
     """One row a finished trial, by number; a column a parameter, empty where it is inactive.
 
     Times are in seconds, memory in bytes. The columns are those of a replay table, with
     more behind them.
     """
-    rows = [_row(record, parameters) for record in sorted(records, key=lambda r: r.trial)]
+    rows = [
+        {**_row(record, parameters), "baseline": record.parameters == baseline}
+        for record in sorted(records, key=lambda r: r.trial)
+    ]
     columns = ["trial", *parameters, *_RESULTS, *(f"{phase}_s" for phase in PHASES)]
-    return pd.DataFrame(rows, columns=columns)
+    # As objects, or a parameter that is inactive somewhere would turn 2 into 2.0.
+    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 _RESULTS = (
@@ -30,6 +37,8 @@ _RESULTS = (
     "peak_memory_bytes",
     "cost_s",
     "attempt",
+    "baseline",
+    "taken_from",
     "reason",
 )
 
@@ -48,6 +57,7 @@ def _row(record: TrialRecord, parameters: Sequence[str]) -> dict[str, object]:
         "peak_memory_bytes": outcome.peak_memory_bytes,
         "cost_s": record.cost_s,
         "attempt": record.attempt,
+        "taken_from": None if record.taken_from is None else record.taken_from["study"],
         "reason": outcome.reason,
         **{f"{phase}_s": (outcome.breakdown_s or {}).get(phase) for phase in PHASES},
     }

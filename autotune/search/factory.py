@@ -39,8 +39,8 @@ def make_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler:
     }
     if setting not in makers:
         raise UserError(
-            f"search.sampler={setting!r}; {did_you_mean(str(setting), makers)}, "
-            "or a mapping with _target_ for an Optuna sampler of your own"
+            f"search.sampler={setting!r} is unknown; {did_you_mean(str(setting), makers)} Or give "
+            "a mapping with _target_ for an Optuna sampler of your own"
         )
     return makers[setting]()
 

@@ -96,8 +96,22 @@ def is_active(parameter: Parameter, scope: Mapping[str, Any]) -> bool:
 
 
 def broken_rules(definition: SpaceDefinition, scope: Mapping[str, Any]) -> list[int]:
-    """The numbers of the rules that do not hold."""
-    return [n for n, rule in enumerate(definition.rules) if not rule.expression.holds(scope)]
+    """The numbers of the rules that do not hold.
+
+    Raises UserError for a rule that cannot be evaluated, unless another one excludes the
+    combination anyway: rules may rely on each other, such as on a degree that divides.
+    """
+    broken: list[int] = []
+    failure: UserError | None = None
+    for number, rule in enumerate(definition.rules):
+        try:
+            if not rule.expression.holds(scope):
+                broken.append(number)
+        except UserError as error:
+            failure = failure or error
+    if failure is not None and not broken:
+        raise failure
+    return broken
 
 
 def _combinations(

@@ -25,6 +25,11 @@ def record_of(records: Iterable[TrialRecord], point: Point) -> TrialRecord | Non
     return found[-1] if found else None
 
 
+def spent_s(records: Iterable[TrialRecord], status: Status) -> float:
+    """Seconds of device time that trials of this status took in this study."""
+    return sum(r.cost_s for r in records if r.status is status and r.taken_from is None)
+
+
 def count_by_status(records: Sequence[TrialRecord]) -> dict[Status, int]:
     """How many trials of each status there are, in the order of `Status`, without zeros."""
     counts = {status: sum(r.status is status for r in records) for status in Status}

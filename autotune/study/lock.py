@@ -8,6 +8,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from filelock import FileLock, Timeout
 
@@ -26,10 +27,7 @@ def sweep_lock(path: Path) -> Iterator[None]:
     try:
         lock.acquire()
     except Timeout:
-        raise UserError(
-            f"another sweep runs on this study: {_read_holder(holder)}; wait for it, stop it, or "
-            "start a study of its own with study.name=NAME"
-        ) from None
+        refuse_second_sweep(path)
     try:
         holder.write_text(
             json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8"
@@ -38,6 +36,14 @@ def sweep_lock(path: Path) -> Iterator[None]:
     finally:
         holder.unlink(missing_ok=True)
         lock.release()
+
+
+def refuse_second_sweep(path: Path) -> NoReturn:
+    """Raises UserError that names who holds the study."""
+    raise UserError(
+        f"another sweep runs on this study: {_read_holder(path.with_suffix('.holder'))}; wait for "
+        "it, stop it, or start a study of its own with study.name=NAME"
+    )
 
 
 def is_locked(path: Path) -> bool:

@@ -38,11 +38,6 @@ class StudyPaths:
         return self.root / ".lock"
 
     @property
-    def running(self) -> Path:
-        """What the sweep is doing now, for `status`."""
-        return self.root / ".running.json"
-
-    @property
     def trials(self) -> Path:
         """The folder of all trials."""
         return self.root / "trials"
@@ -70,8 +65,3 @@ class StudyPaths:
 def rank_records_file(trial_folder: Path, rank: int) -> Path:
     """What the rank recorded."""
     return trial_folder / f"rank{rank}.jsonl"
-
-
-def rank_log_file(trial_folder: Path, rank: int) -> Path:
-    """What the rank printed."""
-    return trial_folder / f"rank{rank}.log"

@@ -204,6 +204,10 @@ def _attributes(record: TrialRecord) -> dict[str, object]:
         "reason": record.outcome.reason,
         "attempt": record.attempt,
         "peak_memory_bytes": record.outcome.peak_memory_bytes,
+        # As people write them: Optuna has the index of an ordered choice.
+        "parameters": dict(record.parameters),
+        # False where the value is a stand-in for a time that could not be measured.
+        "measured": record.outcome.batch_time_s is not None,
     }
 
 

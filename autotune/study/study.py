@@ -20,6 +20,7 @@ from autotune.study.journal import Journal
 from autotune.study.paths import StudyPaths
 from autotune.study.storage import OptunaStore, slowest
 from autotune.study.trial_record import TrialRecord
+from autotune.study.yaml_text import to_yaml
 
 log = logging.getLogger(__name__)
 
@@ -154,5 +155,4 @@ def check_same(known: Identity, now: Identity, name: str) -> None:
 
 def _write_config(paths: StudyPaths, configuration: Mapping[str, Any], identity: Identity) -> None:
     content = {"configuration": dict(configuration), "identity": identity.to_data()}
-    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-    write_atomically(paths.config, text)
+    write_atomically(paths.config, to_yaml(content))

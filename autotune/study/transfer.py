@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from autotune.measure.judge import apply_limit
 from autotune.measure.outcome import Status
 from autotune.space.legal import LegalSpace
 from autotune.space.point import Point
@@ -71,7 +72,6 @@ def plan_transfer(
 def _carried(record: TrialRecord, number: int, name: str, limit: int) -> TrialRecord:
     outcome, peak = record.outcome, record.outcome.peak_memory_bytes
     if outcome.status in (Status.OK, Status.OVER_LIMIT) and peak is not None:
-        fits = peak <= limit
-        outcome = replace(outcome, status=Status.OK if fits else Status.OVER_LIMIT)
+        outcome = apply_limit(outcome, peak, limit)
     source = {"study": name, "trial": record.trial}
     return replace(record, trial=number, outcome=outcome, taken_from=source)

@@ -53,6 +53,22 @@ class Progress:
         return record_of(self.records, self.baseline_point)
 
 
+def finished_progress(
+    records: tuple[TrialRecord, ...], baseline_point: Point, max_trials: int
+) -> Progress:
+    """The state of a study on which no sweep is running here."""
+    return Progress(
+        running=(),
+        records=records,
+        baseline_point=baseline_point,
+        finished=sum(record.counts for record in records),
+        max_trials=max_trials,
+        unseen=0,
+        left_s=None,
+        now=0.0,
+    )
+
+
 class Listener(Protocol):
     """Shows a sweep to a person."""
 

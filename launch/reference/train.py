@@ -126,7 +126,7 @@ def train(
 
 def _print_step(step: int, record: dict[str, Any]) -> None:
     peak = record["peak_allocated_bytes"]
-    memory = "peak not observed" if peak is None else f"peak {peak / 2**20:.1f} MiB"
+    memory = "" if peak is None else f"  peak {peak / 2**20:.1f} MiB"
     print(  # noqa: T201 (the trainer's own output)
-        f"step {step}  {record['time_s']:.3f} s  loss {record['loss']:.4f}  {memory}", flush=True
+        f"step {step}  {record['time_s']:.3f} s  loss {record['loss']:.4f}{memory}", flush=True
     )

@@ -100,7 +100,7 @@ class ReferenceTrainer:
         for parameter, value in point.items():
             group, key = _PARAMETERS[parameter][0]
             config.setdefault(group, {})[key] = value
-        config["device"] = {"type": self.device, "memory_bytes": self.device_memory_bytes}
+        config["device"] = {"type": self.device}
         return config
 
     def trial_program(
@@ -109,6 +109,7 @@ class ReferenceTrainer:
         """The trainer with the point's configuration, for as many steps as the plan says."""
         config = self.config(point)
         config["training"] = {**config["training"], "steps": plan.total_steps}
+        config["device"] = {"type": self.device, "memory_bytes": self.device_memory_bytes}
         config["measurement"] = {"memory_steps": plan.warmup_steps}
         return RankProgram(
             argv=(

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
-from autotune.export import ExportContext, best_document, to_yaml
+from autotune.export import ExportContext, best_document
 from autotune.measure.outcome import Outcome, Status
 from autotune.ports import Placement
 from autotune.space.point import Point
 from autotune.study.identity import Identity
 from autotune.study.trial_record import TrialRecord
+from autotune.study.yaml_text import to_yaml
 from launch.trainers.reference import ReferenceTrainer
 
 BASELINE = Point({"sp_degree": 1, "micro_batch_size": 1})

@@ -111,7 +111,7 @@ def test_out_of_memory_on_any_rank(error: dict[str, str]) -> None:
         kind=EndKind.RANK_FAILED,
     )
     assert outcome.status is Status.OOM
-    assert outcome.reason.startswith("rank 1: ")
+    assert outcome.reason.startswith("rank 1 ran out of memory: ")
 
 
 def test_a_crash_is_told_by_its_cause_and_not_by_its_consequence() -> None:

@@ -16,7 +16,17 @@ from autotune.study.trial_record import TrialRecord
 
 BASELINE = Point({"sp_degree": 1, "order": "none"})
 FASTER = Point({"sp_degree": 2, "sp_algorithm": "ring", "order": "a|b"})
-CONTEXT = ReportContext("night", "tiny", BASELINE, 1000 << 20, 40, {"torch": "2.13"})
+CONTEXT = ReportContext(
+    "night",
+    "tiny",
+    BASELINE,
+    1000 << 20,
+    1200 << 20,
+    40,
+    "8 steps",
+    "studies/night",
+    {"torch": "2"},
+)
 
 
 def record(
@@ -48,6 +58,19 @@ def test_a_baseline_that_nothing_beats_is_to_be_kept() -> None:
     assert "What to change" not in text
 
 
+def test_trials_that_cannot_be_told_apart_are_named() -> None:
+    text = report_markdown(
+        [record(0, BASELINE, 0.4), record(1, FASTER, 0.2), record(2, FASTER, 0.201)], CONTEXT
+    )
+    assert "Trial 1 cannot be told from trial 2" in text
+
+
+def test_a_baseline_over_the_limit_shows_its_time() -> None:
+    over = record(0, BASELINE, 0.4, Status.OVER_LIMIT, "peak memory is over")
+    text = report_markdown([over, record(1, FASTER, 0.2)], CONTEXT)
+    assert "The baseline took 400.0 ms, but cannot be used (over_limit" in text
+
+
 def test_a_gain_within_the_noise_is_no_gain() -> None:
     text = report_markdown([record(0, BASELINE, 0.2), record(1, FASTER, 0.199)], CONTEXT)
     assert "within the noise: **keep your baseline**" in text
@@ -60,7 +83,7 @@ def test_nothing_feasible_is_said_with_the_causes() -> None:
     ]
     text = report_markdown(tried, CONTEXT)
     assert "**No feasible configuration was found.**" in text
-    assert "| oom | 1 | 9 s | rank 1: no memory |" in text
+    assert "| oom | 1 | 9 s | ran out of memory | rank 1: no memory |" in text
 
 
 def test_an_empty_study_has_a_report() -> None:
@@ -69,12 +92,16 @@ def test_an_empty_study_has_a_report() -> None:
 
 def test_the_table_has_a_row_a_trial_and_empty_cells_where_nothing_is_known() -> None:
     records = [record(1, FASTER, None, Status.OOM), record(0, BASELINE, 0.4)]
-    text = trials_table(records, ["sp_degree", "sp_algorithm", "order"]).to_csv(index=False)
+    text = trials_table(records, ["sp_degree", "sp_algorithm", "order"], BASELINE).to_csv(
+        index=False
+    )
     table = pd.read_csv(StringIO(text))
     assert list(table["trial"]) == [0, 1]
     assert list(table["status"]) == ["ok", "oom"]
     assert table["batch_time_s"][0] == 0.4
     assert pd.isna(table["batch_time_s"][1])
     assert pd.isna(table["sp_algorithm"][0])
+    assert list(table["baseline"]) == [True, False]
+    assert "\n1,2,ring," in text  # an integer stays one beside an empty cell
     phases = [f"{phase}_s" for phase in PHASES]
     assert table.loc[0, phases].sum() == pytest.approx(0.4)

@@ -85,6 +85,15 @@ def test_without_conditions_it_is_the_filtered_product(axes: list[list[int]], mo
     assert [dict(point) for point in build(space).points] == wanted
 
 
+def test_a_rule_that_fails_is_no_matter_where_another_one_excludes_the_point() -> None:
+    parameters = {"a": {"choices": [0, 1, 2]}}
+    rules = [{"rule": "10 % a == 0"}, {"rule": "a > 0"}]
+    space = build({"parameters": parameters, "constraints": rules, "baseline": {"a": 1}})
+    assert [point["a"] for point in space.points] == [1, 2]
+    with pytest.raises(UserError, match="cannot evaluate"):
+        build({"parameters": parameters, "constraints": rules[:1], "baseline": {"a": 1}})
+
+
 def test_types_of_choices_are_kept() -> None:
     choices = [1, True, "1", None, 1.5, [2, 6], {"a": 1}, "on"]
     space = build({"parameters": {"p": {"choices": choices}}})

@@ -11,7 +11,7 @@ from launch.node_job import NodeEnd
 
 
 @dataclass
-class RunningTrial:
+class LaunchedTrial:
     """A trial with one actor a node; `runs` maps the reference of a node's run to the node."""
 
     request: TrialRequest
@@ -42,7 +42,7 @@ class RunningTrial:
         return any(end.kind is EndKind.LOST for end in self.ends.values())
 
 
-def combine(trial: RunningTrial, ended_at: float) -> TrialEnd:
+def combine(trial: LaunchedTrial, ended_at: float) -> TrialEnd:
     """The trial's end: the first bad end of a node explains the others, which it caused."""
     end = first_cause([trial.ends[node] for node in trial.causes], trial.stopping)
     return TrialEnd(
