@@ -97,7 +97,9 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         return f"no {match[1]} is chosen; type {match[1]}=NAME with one of: {', '.join(options)}"
     if match := re.search(r"Could not find '(\w+)/([^']+)'", text):
         group, name = match[1], match[2]
-        return f"unknown {group}={name}; {did_you_mean(name, _options(text))}"
+        own = " (a model takes the space of its name unless space=NAME is given)"
+        hint = own if group == "space" else ""
+        return f"unknown {group}={name}{hint}; {did_you_mean(name, _options(text))}"
     if match := re.search(r"Could not override '([^']+)'", text):
         key = match[1]
         return f"unknown key {key}; {did_you_mean(key, _known_keys(overrides))}"

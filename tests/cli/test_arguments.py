@@ -99,7 +99,7 @@ def test_the_space_and_the_model_that_the_readme_shows_are_accepted(tmp_path, ca
     options = ("--config-dir", str(tmp_path))
     assert main(["check", *options, "model=tiny_vlm", "space=mine"]) == 0
     assert "4 legal points of 5 combinations" in capsys.readouterr().out
-    assert main(["check", *options, "model=mine"]) == 0
+    assert main(["check", *options, "model=mine", "space=tiny_dit"]) == 0
 
 
 def test_any_number_of_devices_is_answered(capsys) -> None:
