@@ -38,6 +38,7 @@ from launch.ray_session import (
     environment,
     local_ray_environment,
     make_session_folder,
+    require_listener,
     sigterm_handler_kept,
 )
 from launch.trial_files import write_trial_files
@@ -275,7 +276,7 @@ class _Session:
                 self._join()
             else:
                 self._start()
-        except (ConnectionError, RuntimeError, TimeoutError, ray.exceptions.RayError) as error:
+        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
             self.close()
             where = f"at {self._settings.address}" if self.is_shared else "on this host"
             raise ClusterLost(
@@ -285,6 +286,7 @@ class _Session:
         self._up = True
 
     def _join(self) -> None:
+        require_listener(str(self._settings.address))
         with sigterm_handler_kept():
             ray.init(
                 address=self._settings.address, log_to_driver=False, logging_level=logging.ERROR

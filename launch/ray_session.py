@@ -6,6 +6,7 @@ import functools
 import os
 import secrets
 import signal
+import socket
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -54,6 +55,19 @@ def environment(added: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def require_listener(address: str) -> None:
+    """Raises OSError when nothing listens at HOST:PORT: Ray would go on trying for minutes.
+
+    Any other form of an address, such as `auto` or `ray://...`, is left to Ray.
+    """
+    host, colon, port = address.rpartition(":")
+    if colon and port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), _CONNECT_S).close()
+
+
+_CONNECT_S = 10.0
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from autotune.cli.arguments import Invocation
@@ -18,7 +19,8 @@ def check(invocation: Invocation) -> int:
     devices = check_devices(problem.config)
     console = Console(soft_wrap=True)
     config, space = problem.config, problem.space
-    console.print(f"[bold]{config.model.name}[/]: study {config.study.name} in {config.study_dir}")
+    study = escape(f"study {config.study.name} in {config.study_dir}")
+    console.print(f"[bold]{config.model.name}[/]: {study}")
     console.print(f"[bold]{len(space.points)}[/] legal points of {space.combinations} combinations")
     console.print(_parameters(problem))
     console.print(_rules(problem))

@@ -19,10 +19,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run_verb(parse_arguments(sys.argv[1:] if argv is None else argv))
     except UserError as error:
-        Console(stderr=True, soft_wrap=True).print(f"[bold red]autotune:[/] {escape(str(error))}")
+        print_error(str(error))
         return error.exit_code
+    except OSError as error:  # a folder that cannot be written, a disk that is full
+        print_error(f"{error.filename or 'the system'}: {error.strerror or error}")
+        return ExitCode.WRONG_INPUT
     except KeyboardInterrupt:
         return ExitCode.STOPPED
+
+
+def print_error(message: str) -> None:
+    """One message on stderr."""
+    Console(stderr=True, soft_wrap=True).print(f"[bold red]autotune:[/] {escape(message)}")
 
 
 def run_verb(invocation: Invocation) -> int:

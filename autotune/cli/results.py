@@ -9,21 +9,22 @@ from rich.console import Console
 from autotune.cli.arguments import Invocation
 from autotune.cli.studies import KeptStudy, find_study, read_study
 from autotune.errors import ExitCode, UserError
+from autotune.export import ExportContext, best_document
 from autotune.report.markdown import ReportContext, report_markdown
 from autotune.report.table import trials_table
 from autotune.study.files import write_atomically
+from autotune.study.yaml_text import to_yaml
 
 
 def export(invocation: Invocation) -> int:
     """Prints `best.yaml`, or writes it to `--out`. Raises UserError."""
     study = read_study(find_study(invocation))
-    try:
-        text = study.paths.best.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    text = best_text(study)
+    if text is None:
         raise UserError(
             f"{study.paths.root} has no feasible configuration yet "
             f"({len(study.records)} trials finished); see python -m autotune status"
-        ) from None
+        )
     if invocation.out is None:
         sys.stdout.write(text)
         return ExitCode.DONE
@@ -61,3 +62,26 @@ def write_report(study: KeptStudy) -> None:
     write_atomically(study.paths.report_markdown, report_markdown(study.records, context))
     table = trials_table(study.records, [p.name for p in space.parameters], space.baseline)
     write_atomically(study.paths.report_table, table.to_csv(index=False))
+
+
+def best_text(study: KeptStudy) -> str | None:
+    """The content of `best.yaml`, or None while nothing is feasible."""
+    config = study.problem.config
+    context = ExportContext(
+        study=config.study.name,
+        model=config.model.name,
+        identity=study.identity,
+        trainer=study.problem.trainer,
+        placement=config.cluster.placement,
+        memory_limit_bytes=study.problem.memory_limit_bytes,
+        config_file=str(study.paths.best),
+    )
+    document = best_document(study.records, study.problem.space.baseline, context)
+    return None if document is None else to_yaml(document)
+
+
+def write_best(study: KeptStudy) -> None:
+    """Replaces `best.yaml` where there is a feasible trial."""
+    text = best_text(study)
+    if text is not None:
+        write_atomically(study.paths.best, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from autotune.cli.arguments import Invocation
@@ -23,7 +24,8 @@ def status(invocation: Invocation) -> int:
     console = Console(soft_wrap=True, highlight=False)
     running = is_locked(study.paths.lock)
     config = study.problem.config
-    console.print(f"[bold]{config.study.name}[/] ({config.model.name}) in {study.paths.root}")
+    where = escape(f"{config.study.name} ({config.model.name}) in {study.paths.root}")
+    console.print(f"[bold]study[/] {where}")
     console.print("a sweep is running" if running else "no sweep is running")
     progress = finished_progress(
         study.records, study.problem.space.baseline, config.search.max_trials

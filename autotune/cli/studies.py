@@ -70,7 +70,7 @@ def read_study(folder: Path) -> KeptStudy:
         kept: dict[str, Any] = yaml.safe_load(paths.config.read_text(encoding="utf-8"))
         identity = Identity.from_data(kept["identity"])
         configuration = kept["configuration"]
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+    except (OSError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise UserError(f"{paths.config} is no study configuration: {error}") from None
     records = tuple(Journal(paths.journal).read())
     return KeptStudy(paths, kept_problem(configuration), identity, records)

@@ -5,29 +5,25 @@ from __future__ import annotations
 import contextlib
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 
 from rich.console import Console
+from rich.markup import escape
 
 from autotune.cli.arguments import Invocation
-from autotune.cli.results import write_report
+from autotune.cli.results import write_best, write_report
 from autotune.cli.studies import KeptStudy, named_study, read_study
 from autotune.cli.view import ConsoleView, summary_line, versus_baseline
 from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
-from autotune.errors import ExitCode
-from autotune.export import ExportContext, best_document
+from autotune.errors import ExitCode, UserError
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
-from autotune.space.point import Point
-from autotune.study.files import write_atomically
 from autotune.study.identity import Identity
 from autotune.study.journal import Journal
 from autotune.study.lock import is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import StudyPaths
 from autotune.study.study import Study, check_same, read_identity
 from autotune.study.transfer import Transfer, plan_transfer
-from autotune.study.yaml_text import to_yaml
 from autotune.sweep.loop import Sweep, SweepEnd, SweepPlan
 from autotune.sweep.progress import Progress, finished_progress
 
@@ -41,14 +37,17 @@ def sweep(invocation: Invocation) -> int:
     paths = StudyPaths(config.study_dir)
     known = read_identity(paths)
     if known is not None:
-        check_same(known, identity, config.study.name)
-    transfer = _plan_transfer(problem, identity) if known is None else None
+        check_same(known, identity, config.study.name, paths)
+    transfer = _plan_transfer(problem, identity, paths)
     sampler = make_sampler(config.search.sampler, Encoding(problem.space), config.search.seed)
     if is_locked(paths.lock):
         refuse_second_sweep(paths.lock)
     console = Console()
     if known is not None and (done := _already_done(problem, paths)) is not None:
-        return _conclude(console, done, SweepEnd.TRIALS_USED, read_study(paths.root))
+        kept = read_study(paths.root)
+        write_best(kept)
+        write_report(kept)
+        return _conclude(console, done, SweepEnd.TRIALS_USED, kept)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_interrupt_on_sigterm())
         console.print(f"[bold]{config.model.name}[/]: {len(problem.space.points)} legal points")
@@ -56,13 +55,14 @@ def sweep(invocation: Invocation) -> int:
         launcher = stack.enter_context(contextlib.closing(make_launcher(config)))
         stack.enter_context(sweep_lock(paths.lock))
         study = _open_study(problem, identity, paths)
-        proposals: tuple[Point, ...] = ()
         if transfer is not None and not study.records:
             study.take_over(transfer.measured)
-            proposals = transfer.proposals
-            console.print(transfer.explanation, soft_wrap=True)
-        exporter = _Exporter(study, problem)
-        exporter.write()
+            console.print(escape(transfer.explanation), soft_wrap=True)
+
+        def export_best() -> None:
+            write_best(KeptStudy(paths, problem, identity, tuple(study.records)))
+
+        export_best()
         view = stack.enter_context(ConsoleView(console))
         view.said(_greeting(study, config.study.name))
         run = Sweep(
@@ -72,8 +72,8 @@ def sweep(invocation: Invocation) -> int:
             sampler=sampler,
             plan=_plan(problem),
             listener=view,
-            changed=exporter.write,
-            first=list(proposals),
+            changed=export_best,
+            first=list(transfer.proposals) if transfer is not None else [],
         )
         try:
             end = run.run()
@@ -118,38 +118,19 @@ def _open_study(problem: Problem, identity: Identity, paths: StudyPaths) -> Stud
     )
 
 
-def _plan_transfer(problem: Problem, identity: Identity) -> Transfer | None:
+def _plan_transfer(problem: Problem, identity: Identity, paths: StudyPaths) -> Transfer | None:
     source = problem.config.study.take_over
     if source is None:
         return None
-    old = read_study(named_study(source, problem.config.study_dir.parent))
+    try:
+        old = read_study(named_study(source, paths.root.parent))
+    except UserError:
+        if paths.journal.exists():  # taken over long ago; the old study may be gone since
+            return None
+        raise
     return plan_transfer(
         source, old.records, old.identity, identity, problem.space, problem.memory_limit_bytes
     )
-
-
-@dataclass
-class _Exporter:
-    """Keeps `best.yaml` right from the first feasible trial on."""
-
-    study: Study
-    problem: Problem
-
-    def write(self) -> None:
-        """Replaces `best.yaml` where there is a feasible trial."""
-        config = self.problem.config
-        context = ExportContext(
-            study=config.study.name,
-            model=config.model.name,
-            identity=self.study.identity,
-            trainer=self.problem.trainer,
-            placement=config.cluster.placement,
-            memory_limit_bytes=self.problem.memory_limit_bytes,
-            config_file=str(self.study.paths.best),
-        )
-        document = best_document(self.study.records, self.study.space.baseline, context)
-        if document is not None:
-            write_atomically(self.study.paths.best, to_yaml(document))
 
 
 @contextlib.contextmanager
@@ -174,13 +155,13 @@ def _greeting(study: Study, name: str) -> str:
         state = f"is new, with {taken} results taken over"
     else:
         state = f"goes on after {study.finished} finished trials"
-    return f"study {name} {state}, in {study.paths.root}"
+    return escape(f"study {name} {state}, in {study.paths.root}")
 
 
 def _stopped(trials: list[int], name: str) -> str:
     numbers = ", ".join(map(str, trials))
     lost = f"; trial {numbers} was running, and its point is tried again" if trials else ""
-    return f"stopped{lost}. The same command goes on with the study {name}."
+    return escape(f"stopped{lost}. The same command goes on with the study {name}.")
 
 
 def _conclude(console: Console, progress: Progress, end: SweepEnd, study: KeptStudy) -> int:

@@ -16,6 +16,9 @@ from autotune.ports import Launcher, MeasurementPlan, Trainer
 from autotune.space.definition import SpaceDefinition
 from autotune.space.legal import LegalSpace
 
+# The trainer is asked about so many legal points beforehand, which takes well under a second.
+_POINTS_ASKED = 1000
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -59,11 +62,13 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
     trainer.check({p.name: p.choices for p in definition.parameters})
     measure, world_size = config.measure, config.cluster.placement.world_size
     space = LegalSpace.build(definition)
-    if refused := trainer.refusal(space.baseline, world_size):
-        raise UserError(
-            f"the {trainer.name} trainer refuses the baseline ({space.baseline}): {refused}; "
-            "correct space.baseline, or model.base"
-        )
+    for point in (space.baseline, *space.points[:_POINTS_ASKED]):
+        if refused := trainer.refusal(point, world_size):
+            which = "the baseline" if point == space.baseline else "a legal point"
+            raise UserError(
+                f"the {trainer.name} trainer refuses {which} ({point}): {refused}; "
+                "correct model.base, space.baseline, or the constraints of the space"
+            )
     return Problem(
         config=config,
         data=data,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
@@ -85,6 +86,12 @@ def _compose(overrides: list[str]) -> dict[str, Any]:
             data = OmegaConf.to_container(composed, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_explain(error, overrides)) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"a configuration file cannot be read: {' '.join(str(error).split())}"
+        ) from None
+    except ValueError as error:  # Hydra's own for a group without a choice, such as model=null
+        raise UserError(f"cannot compose {' '.join(overrides)}: {error}") from None
     assert isinstance(data, dict)
     return {str(key): value for key, value in data.items()}
 
@@ -94,6 +101,9 @@ def _explain(error: Exception, overrides: list[str]) -> str:
     text = str(error).strip()
     if match := re.search(r"You must specify '(\w+)'", text):
         options = _options(text)
+        for key in (override.partition("=")[0] for override in overrides):
+            if key not in _GROUPS and "." not in key:
+                return f"unknown key {key}; {did_you_mean(key, _known_keys([]))}"
         return f"no {match[1]} is chosen; type {match[1]}=NAME with one of: {', '.join(options)}"
     if match := re.search(r"Could not find '(\w+)/([^']+)'", text):
         group, name = match[1], match[2]

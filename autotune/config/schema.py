@@ -160,6 +160,15 @@ class StudyConfig:
     storage: str | None = None
     take_over: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.name in ("", ".", "..") or "/" in self.name or "\0" in self.name:
+            raise UserError(
+                f"study.name={self.name!r} is no name of a folder; give a name without /, or the "
+                "folder itself as study.dir=DIR"
+            )
+        if not self.dir:
+            raise UserError("study.dir is empty; give a folder, such as study.dir=studies/mine")
+
 
 @dataclass(frozen=True)
 class Config:

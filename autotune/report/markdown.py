@@ -74,7 +74,9 @@ def _verdict(best: TrialRecord | None, baseline: TrialRecord | None, context: Re
     verdict = (
         f"{head}, **{found['speedup']:.2f} times as fast as the baseline**{between}, {memory}."
     )
-    if found["keep_baseline"]:
+    if interval is None:
+        verdict += " Without an interval it may be noise: **keep your baseline**."
+    elif found["keep_baseline"]:
         verdict += " The difference is within the noise: **keep your baseline**."
     return (
         f"{verdict}\n\nEach point was measured in one run, of {context.steps}. Intervals cover the "

@@ -31,6 +31,7 @@ def make_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler:
     """
     if isinstance(setting, Mapping):
         return WrappedSampler(encoding, seed, _own(setting))
+    setting = str(setting)
     makers: dict[str, Callable[[], PointSampler]] = {
         "tpe": lambda: WrappedSampler(encoding, seed, _tpe),
         "gp": lambda: WrappedSampler(encoding, seed, _gp()),
@@ -39,7 +40,7 @@ def make_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler:
     }
     if setting not in makers:
         raise UserError(
-            f"search.sampler={setting!r} is unknown; {did_you_mean(str(setting), makers)} Or give "
+            f"search.sampler={setting!r} is unknown; {did_you_mean(setting, makers)} Or give "
             "a mapping with _target_ for an Optuna sampler of your own"
         )
     return makers[setting]()
@@ -64,7 +65,7 @@ def _own(setting: Mapping[str, Any]) -> Callable[[int], BaseSampler]:
     module_name, _, name = target.rpartition(".")
     try:
         made = getattr(importlib.import_module(module_name), name)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise UserError(
             f"search.sampler._target_={target!r} cannot be imported ({error}); "
             "give the dotted name of a class, such as optuna.samplers.QMCSampler"
@@ -76,7 +77,7 @@ def _own(setting: Mapping[str, Any]) -> Callable[[int], BaseSampler]:
     def make(seed: int) -> BaseSampler:
         try:
             return made(**arguments, **_seed_argument(made, arguments, seed))
-        except TypeError as error:
+        except (TypeError, ValueError, ImportError) as error:
             raise UserError(
                 f"search.sampler: {target} does not take these arguments: {error}"
             ) from None

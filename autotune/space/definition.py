@@ -161,9 +161,10 @@ def _check_baseline(baseline: object, parameters: Mapping[str, Parameter]) -> No
                 f"{did_you_mean(str(name), parameters)}"
             )
         if value is not None and value not in parameters[name]:
-            allowed = ", ".join(plain(choice) for choice in parameters[name].choices)
+            allowed = ", ".join(canonical(choice) for choice in parameters[name].choices)
             raise UserError(
-                f"space.baseline.{name}={plain(value)} is not among its choices; allowed: {allowed}"
+                f"space.baseline.{name}={canonical(value)} is not among its choices; "
+                f"allowed: {allowed}"
             )
 
 

@@ -107,10 +107,16 @@ def _power(base: Any, exponent: Any) -> Any:
     return base**exponent
 
 
+def _product(left: Any, right: Any) -> Any:
+    if isinstance(left, (str, list)) or isinstance(right, (str, list)):
+        raise TypeError("only numbers can be multiplied")
+    return left * right
+
+
 _ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+    ast.Mult: _product,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,

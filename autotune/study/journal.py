@@ -25,13 +25,16 @@ class Journal:
         if not self.path.exists():
             return []
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
-        records = []
+        records: list[TrialRecord] = []
         for number, line in enumerate(whole.split(b"\n"), start=1):
             if not line.strip():
                 continue
             try:
-                records.append(TrialRecord.from_line(line.decode("utf-8")))
-            except (ValueError, TypeError, KeyError, IndexError) as error:
+                record = TrialRecord.from_line(line.decode("utf-8"))
+                if record.trial in (other.trial for other in records):
+                    raise ValueError(f"trial {record.trial} is there twice")
+                records.append(record)
+            except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
                 raise UserError(
                     f"{self.path}, line {number} is no trial record ({error}); "
                     "correct it, or take the line out: its point is then measured again"
@@ -54,10 +57,10 @@ class Journal:
             os.fsync(file.fileno())
         return len(content) - keep
 
-    def append(self, record: TrialRecord) -> None:
-        """Adds a finished trial; it is on the disk when this returns."""
+    def append(self, *records: TrialRecord) -> None:
+        """Adds finished trials; they are on the disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        line = record.to_line().encode("utf-8") + b"\n"
+        line = b"".join(record.to_line().encode("utf-8") + b"\n" for record in records)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
             while line:

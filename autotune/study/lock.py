@@ -8,11 +8,15 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import psutil
 from filelock import FileLock, Timeout
 
 from autotune.errors import UserError
+
+# The last holder may be on its way out.
+_PATIENCE_S = 1.0
 
 
 @contextmanager
@@ -22,7 +26,7 @@ def sweep_lock(path: Path) -> Iterator[None]:
     The operating system drops the lock with the process, so a killed sweep leaves none.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(path, blocking=False)
+    lock = FileLock(path, timeout=_PATIENCE_S)
     holder = path.with_suffix(".holder")
     try:
         lock.acquire()
@@ -36,6 +40,7 @@ def sweep_lock(path: Path) -> Iterator[None]:
     finally:
         holder.unlink(missing_ok=True)
         lock.release()
+        _remove_empty(path.parent, path)
 
 
 def refuse_second_sweep(path: Path) -> NoReturn:
@@ -47,21 +52,34 @@ def refuse_second_sweep(path: Path) -> NoReturn:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a sweep holds the study now. Leaves the lock as it is."""
-    if not path.exists():
+    """Whether a sweep holds the study now, by what its holder wrote down.
+
+    The lock itself is not tried: for that moment a starting sweep would find it taken.
+    """
+    holder = _holder(path.with_suffix(".holder"))
+    if holder is None:
         return False
-    lock = FileLock(path, blocking=False)
-    try:
-        lock.acquire()
-    except Timeout:
-        return True
-    lock.release()
-    return False
+    return holder["host"] != socket.gethostname() or bool(psutil.pid_exists(holder["pid"]))
 
 
 def _read_holder(path: Path) -> str:
+    holder = _holder(path)
+    if holder is None:
+        return "its process is not known"
+    return f"process {holder['pid']} on {holder['host']}"
+
+
+def _holder(path: Path) -> dict[str, Any] | None:
     try:
         holder = json.loads(path.read_text(encoding="utf-8"))
-        return f"process {holder['pid']} on {holder['host']}"
+        return {"pid": int(holder["pid"]), "host": str(holder["host"])}
     except (OSError, ValueError, KeyError, TypeError):
-        return "its process is not known"
+        return None
+
+
+def _remove_empty(folder: Path, lock: Path) -> None:
+    """A start that failed before it wrote anything leaves no folder behind."""
+    if [path for path in folder.iterdir() if path != lock]:
+        return
+    lock.unlink(missing_ok=True)
+    folder.rmdir()

@@ -20,8 +20,8 @@ from optuna.exceptions import StorageInternalError
 from optuna.samplers import BaseSampler
 from optuna.storages import RDBStorage
 from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
-from sqlalchemy import URL
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from autotune.errors import UserError
 from autotune.measure.outcome import Status
@@ -75,7 +75,7 @@ class OptunaStore:
             log.warning("the database does not agree with trials.jsonl; writing it again")
             optuna.delete_study(study_name=name, storage=storage)
             store.study = _load(name, storage)
-            store._write_again(records)
+            store.write_again(records)
         return store
 
     def ask(self, sampler: BaseSampler) -> tuple[int, Point]:
@@ -117,11 +117,6 @@ class OptunaStore:
             if trial.user_attrs.get(INTERRUPTED_ATTRIBUTE) and trial.params
         ]
 
-    def add(self, record: TrialRecord, worst_s: float) -> int:
-        """Adds a result that was measured elsewhere; returns its number in this study."""
-        self.study.add_trial(self._frozen(record, worst_s))
-        return len(self.study.get_trials(deepcopy=False)) - 1
-
     def _close_left_open(self, reason: str = "interrupted: the sweep was killed") -> list[int]:
         storage, closed = self.study._storage, []
         for trial in self.study.get_trials(
@@ -145,7 +140,8 @@ class OptunaStore:
             for record in records
         )
 
-    def _write_again(self, records: Sequence[TrialRecord]) -> None:
+    def write_again(self, records: Sequence[TrialRecord]) -> None:
+        """Fills an empty study with results, each under its own number."""
         by_number = {record.trial: record for record in records}
         worst_s = slowest(records)
         for number in range(max(by_number, default=-1) + 1):
@@ -213,7 +209,7 @@ def _attributes(record: TrialRecord) -> dict[str, object]:
 
 def _open_storage(url: str | None, database: Path) -> RDBStorage:
     if url is not None:
-        return _connect(url, {}, url)
+        return _connect(url, {}, str(without_password(url)))
     database.parent.mkdir(parents=True, exist_ok=True)
     address = URL.create("sqlite", database=str(database)).render_as_string(hide_password=False)
     options = {"connect_args": {"timeout": _LOCK_WAIT_S}}
@@ -222,6 +218,16 @@ def _open_storage(url: str | None, database: Path) -> RDBStorage:
         database.replace(aside)
         log.warning("%s is no sound database; it is kept as %s", database, aside.name)
     return _connect(address, options, str(database))
+
+
+def without_password(url: str | None) -> str | None:
+    """A database URL as it may be shown and kept."""
+    if url is None:
+        return None
+    try:
+        return make_url(url).render_as_string(hide_password=True)
+    except ArgumentError:
+        return url
 
 
 def _is_sound(database: Path) -> bool:

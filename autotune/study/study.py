@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -18,7 +20,7 @@ from autotune.study.files import write_atomically
 from autotune.study.identity import Identity, differences
 from autotune.study.journal import Journal
 from autotune.study.paths import StudyPaths
-from autotune.study.storage import OptunaStore, slowest
+from autotune.study.storage import OptunaStore, slowest, without_password
 from autotune.study.trial_record import TrialRecord
 from autotune.study.yaml_text import to_yaml
 
@@ -56,7 +58,7 @@ class Study:
         """
         known = read_identity(paths)
         if known is not None:
-            check_same(known, identity, name)
+            check_same(known, identity, name, paths)
         journal = Journal(paths.journal)
         records = journal.read()
         for record in records:
@@ -70,11 +72,11 @@ class Study:
             log.warning(
                 "%s ended in the middle of a line; %d bytes were cut off", paths.journal, cut
             )
-        paths.trials.mkdir(parents=True, exist_ok=True)
-        _write_config(paths, configuration, identity)
         store = OptunaStore.open(
             name, storage_url, paths.database, Encoding(space), memory_limit_bytes, records
         )
+        paths.trials.mkdir(parents=True, exist_ok=True)
+        _write_config(paths, configuration, identity)
         return cls(paths, space, identity, store, journal, records)
 
     @property
@@ -100,6 +102,18 @@ class Study:
         number, _ = self.store.ask(FixedPointSampler(self.encoding, point))
         return number
 
+    def new_trial_folder(self, number: int) -> Path:
+        """An empty folder for the trial.
+
+        A number may come again when the database was lost while a trial ran; what that trial
+        left has no result, and must not be read as the new one's.
+        """
+        folder = self.paths.trial(number)
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        return folder
+
     def finish(self, record: TrialRecord) -> None:
         """Keeps a result: in the journal first, then in the database."""
         self.journal.append(record)
@@ -108,11 +122,10 @@ class Study:
 
     def take_over(self, records: Sequence[TrialRecord]) -> None:
         """Keeps results of an older study, numbered anew; `taken_from` says whence."""
-        for record in records:
-            number = self.store.add(record, slowest([*self.records, record]))
-            assert number == record.trial, "results are taken over into an empty study"
-            self.journal.append(record)
-            self.records.append(record)
+        assert not self.records, "results are taken over into an empty study"
+        self.journal.append(*records)
+        self.records.extend(records)
+        self.store.write_again(self.records)
 
     def interrupted_points(self) -> list[Point]:
         """Points of trials that ended without a result, oldest first."""
@@ -135,24 +148,32 @@ def read_identity(paths: StudyPaths) -> Identity | None:
     try:
         kept = yaml.safe_load(paths.config.read_text(encoding="utf-8"))
         return Identity.from_data(kept["identity"])
-    except (yaml.YAMLError, KeyError, TypeError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise UserError(f"{paths.config} is no study configuration: {error}") from None
 
 
-def check_same(known: Identity, now: Identity, name: str) -> None:
+def check_same(known: Identity, now: Identity, name: str, paths: StudyPaths) -> None:
     """Raises UserError with every difference, and with what to type to carry on."""
     found = differences(known, now)
     if not found:
         return
     lines = [f"the study {name!r} was started with another configuration:"]
     lines += [f"  {difference}" for difference in found]
+    # By its name where the folder is the usual one, else the folder itself must change too.
+    usual = paths.root == Path("studies", name).absolute()
+    new = f"study.name=NAME study.take_over={name}" if usual else ""
     lines.append(
         "put it back to go on, or start a new study that takes over the old results: "
-        f"study.name=NAME study.take_over={name}"
+        f"{new or f'study.dir=NEW_FOLDER study.take_over={paths.root}'}"
     )
     raise UserError("\n".join(lines))
 
 
 def _write_config(paths: StudyPaths, configuration: Mapping[str, Any], identity: Identity) -> None:
-    content = {"configuration": dict(configuration), "identity": identity.to_data()}
+    study = configuration.get("study", {})
+    shown = {**study, "storage": without_password(study.get("storage"))}
+    content = {
+        "configuration": {**configuration, "study": shown},
+        "identity": identity.to_data(),
+    }
     write_atomically(paths.config, to_yaml(content))

@@ -93,9 +93,9 @@ class TrialRecord:
             batch_time_s=_positive(entry.get("batch_time_s")),
             batch_time_ci95_s=None if interval is None else (interval[0], interval[1]),
             steps=int(entry.get("steps") or 0),
-            peak_memory_bytes=entry.get("peak_memory_bytes"),
-            peak_rank=entry.get("peak_rank"),
-            breakdown_s=entry.get("breakdown_s"),
+            peak_memory_bytes=_count(entry.get("peak_memory_bytes")),
+            peak_rank=_count(entry.get("peak_rank")),
+            breakdown_s=_breakdown(entry.get("breakdown_s")),
             work=None if work is None else Work(work.get("samples"), work.get("tokens")),
         )
         return cls(
@@ -109,6 +109,18 @@ class TrialRecord:
             fingerprint=str(entry.get("fingerprint") or ""),
             taken_from=entry.get("taken_from"),
         )
+
+
+def _count(value: object) -> int | None:
+    return None if value is None else int(str(value))
+
+
+def _breakdown(value: object) -> dict[str, float] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise ValueError(f"breakdown_s is no mapping: {value!r}")
+    return {str(phase): float(seconds) for phase, seconds in value.items()}
 
 
 def _positive(value: object) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -30,6 +31,7 @@ _TICK_S = 1.0
 # Trials that fail one after the other, from the first on, for the same reason: the cause is
 # not in the points.
 _HOPELESS_AFTER = 5
+_INTERRUPTIONS = 3
 
 
 class SweepEnd(StrEnum):
@@ -79,7 +81,10 @@ class Sweep:
         """
         self._started_at = self.launcher.now()
         lost = [r.parameters for r in self.study.records if self._is_open_again(r)]
-        wanted = [self.study.space.baseline, *self.first, *lost, *self.study.interrupted_points()]
+        interrupted = Counter(self.study.interrupted_points())
+        # A point that sweeps have died under again and again does not come first any more.
+        again = [point for point, times in interrupted.items() if times <= _INTERRUPTIONS]
+        wanted = [self.study.space.baseline, *self.first, *lost, *again]
         self._queue = [p for p in dict.fromkeys(wanted) if not self._is_measured(p)]
         while True:
             end = self._launch_what_fits()
@@ -169,8 +174,7 @@ class Sweep:
             number = self.study.ask_for(point)
         else:
             number, point = self.study.ask(self.sampler)
-        folder = self.study.paths.trial(number)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = self.study.new_trial_folder(number)
         trial = RunningTrial(
             trial=number,
             point=point,

@@ -63,6 +63,13 @@ def test_mistakes_are_named(argv: list[str], message: str) -> None:
         ["sweep", "model=tiny_vlm", "trainer.python=/no/such/python"],
         ["sweep", "model=tiny_vlm", "study.take_over=nope"],
         ["sweep", "model=tiny_vlm", "search.sampler=tpee"],
+        ["sweep", "model=tiny_vlm", "search.sampler=[tpe]"],
+        ["check", "model=null"],
+        ["check", "modle=tiny_vlm"],
+        ["check", "model=tiny_vlm", "study.name=.."],
+        ["check", "model=tiny_vlm", "study.name=a/b"],
+        ["check", "model=tiny_vlm", "space.parameters.sp_degree.choices=[-1,2]"],
+        ["check", "model=tiny_vlm", """space.constraints.0.rule='"a" * 1000000000 != 1'"""],
     ],
     ids=" ".join,
 )
@@ -115,3 +122,11 @@ def test_an_accelerator_with_the_examples_memory_is_refused(capsys) -> None:
     assert (
         "cluster.device_memory=66MiB is no npu device; give cluster=npu" in capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize("content", [b"a: [", b"a: 1\na: 2\n", b"\xff\xfe"])
+def test_a_configuration_file_that_is_broken_is_named(content: bytes, tmp_path, capsys) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine.yaml").write_bytes(content)
+    assert main(["check", "--config-dir", str(tmp_path), "model=mine", "space=tiny_vlm"]) == 2
+    assert "Traceback" not in capsys.readouterr().err

@@ -136,7 +136,10 @@ def test_values_of_any_type_survive_optuna(make_space: Callable[..., LegalSpace]
         ({"_target_": "nope"}, "cannot be imported"),
         ({"_target_": "builtins.dict"}, "is no class of Optuna samplers"),
         ({"_target_": "optuna.samplers.TPESampler", "n_startup": 3}, "does not take"),
-        (7, "search.sampler=7"),
+        (7, "search.sampler='7' is unknown"),
+        (["tpe"], "is unknown"),
+        ({"_target_": ".foo.Bar"}, "cannot be imported"),
+        ({"_target_": "optuna.samplers.NSGAIISampler", "population_size": 1}, "does not take"),
     ],
 )
 def test_a_wrong_sampler_is_named(space: LegalSpace, setting: object, message: str) -> None:

@@ -64,6 +64,13 @@ def test_a_whole_file_needs_no_repair(journal: Journal) -> None:
         record(1).to_line().replace("1.25,", "-1,", 1).encode(),
         record(1).to_line().replace("1.25,", "0.0,", 1).encode(),
         record(1).to_line().replace('"ok"', '"fine"').encode(),
+        record(1)
+        .to_line()
+        .replace('"peak_memory_bytes": 900', '"peak_memory_bytes": "x"')
+        .encode(),
+        record(1).to_line().replace('{"samples": 64, "tokens": 1000}', "[1]").encode(),
+        record(1).to_line().replace('{"optimizer": 1.25}', "[3]").encode(),
+        record(0).to_line().encode(),
     ],
 )
 def test_a_line_in_the_middle_that_is_wrong_is_named(journal: Journal, line: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import optuna
 import pytest
@@ -13,7 +14,7 @@ from autotune.space.point import Point
 from autotune.study.paths import StudyPaths
 from launch.simulated import SimulatedTrial
 
-from .conftest import Bench, measured
+from .conftest import Bench, measured, peak_of, time_of
 
 
 class KilledError(Exception):
@@ -94,6 +95,29 @@ def test_a_result_that_the_database_missed_is_told_to_it(bench: Bench) -> None:
     assert states(bench) == ["COMPLETE"] * 5
 
 
+def test_a_number_that_comes_again_has_none_of_the_old_records(bench: Bench) -> None:
+    """The database is lost with a running trial: its number is given again."""
+    with pytest.raises(KilledError):
+        bench.run(kill_at(2), max_trials=4)
+    stale = bench.paths.trial(2) / "rank0.jsonl"
+    stale.write_text('{"event": "step", "step": 0, "time_s": 99.0, "peak_reserved_bytes": 999}\n')
+    bench.paths.database.unlink()
+    bench.run(max_trials=4)
+    again = next(record for record in bench.records if record.trial == 2)
+    assert again.outcome.batch_time_s == pytest.approx(time_of(again.parameters))
+    assert again.outcome.peak_memory_bytes == peak_of(again.parameters)
+
+
+def test_results_that_are_taken_over_are_kept_at_once(bench: Bench, tmp_path, space) -> None:
+    bench.run(max_trials=3)
+    taken = [replace(r, taken_from={"study": "old", "trial": r.trial}) for r in bench.records]
+    new = Bench(StudyPaths(tmp_path / "new"), space)
+    new.open().take_over(taken)
+    new.run(max_trials=2)
+    assert [r.taken_from is not None for r in new.records] == [True] * 3 + [False] * 2
+    assert new.records[:3] == taken
+
+
 def test_another_environment_is_refused_with_both_values(bench: Bench) -> None:
     bench.run(max_trials=2)
     before = {path: path.read_bytes() for path in bench.paths.root.glob("*.*")}
@@ -101,7 +125,7 @@ def test_another_environment_is_refused_with_both_values(bench: Bench) -> None:
         bench.open({"torch": "2.14"})
     message = str(refused.value)
     assert "environment.torch: was 2.13, is now 2.14" in message
-    assert "study.take_over=bench" in message
+    assert f"study.dir=NEW_FOLDER study.take_over={bench.paths.root}" in message
     assert {path: path.read_bytes() for path in bench.paths.root.glob("*.*")} == before
 
 
