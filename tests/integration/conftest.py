@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -35,6 +36,8 @@ class Program:
             stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
+            # What a shell starts in the background ignores Ctrl-C; a person's program does not.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     def run(self, *words: str) -> int:

@@ -18,7 +18,7 @@ SAMPLERS = [
     "tpe",
     "random",
     "exhaustive",
-    {"_target_": "optuna.samplers.QMCSampler"},
+    {"_target_": "optuna.samplers.NSGAIISampler"},
     {"_target_": "optuna.samplers.TPESampler", "n_startup_trials": 3},
 ]
 
