@@ -36,7 +36,7 @@ def parse_arguments(argv: Sequence[str]) -> Invocation:
     verb = words.pop(0) if words and "=" not in words[0] else "sweep"
     if verb not in VERBS:
         raise UserError(f"unknown verb {verb!r}; {did_you_mean(verb, VERBS)}")
-    stray = [word for word in words if "=" not in word]
+    stray = [word for word in words if "=" not in word and not word.startswith("~")]
     if stray and stray[0] in VERBS:
         raise UserError(f"the verb comes first: autotune {stray[0]} {' '.join(words[:-1])}")
     if stray:
