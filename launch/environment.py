@@ -18,7 +18,7 @@ __all__ = ["EnvironmentProbeError", "local_devices", "probe_environment"]
 
 _PROBE = Path(__file__).parent / "rank" / "probe.py"
 _LIMIT_S = 60.0
-_INSTALL = "pip install 'training-autotune[reference]'"
+_INSTALL = "pip install torch numpy pillow"
 _DEVICE_FILES = {"cuda": re.compile(r"nvidia\d+"), "npu": re.compile(r"davinci\d+")}
 
 

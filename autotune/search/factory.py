@@ -55,7 +55,7 @@ def _gp() -> Callable[[int], BaseSampler]:
     if missing:
         raise UserError(
             f"search.sampler=gp needs {' and '.join(missing)}; "
-            "type pip install 'training-autotune[gp]', or take search.sampler=tpe"
+            "type pip install scipy torch, or take search.sampler=tpe"
         )
     return lambda seed: GPSampler(seed=seed, n_startup_trials=_STARTUP_TRIALS)
 
