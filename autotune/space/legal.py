@@ -72,9 +72,6 @@ class LegalSpace:
     def _by_key(self) -> dict[str, Point]:
         return {point.key: point for point in self.points}
 
-    def __contains__(self, point: Mapping[str, Any]) -> bool:
-        return canonical(dict(point)) in self._by_key
-
     def find(self, values: Mapping[str, Any]) -> Point | None:
         """The legal point with these values, in the space's order of parameters, or None."""
         return self._by_key.get(canonical(dict(values)))

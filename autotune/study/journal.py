@@ -26,13 +26,15 @@ class Journal:
             return []
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
         records: list[TrialRecord] = []
+        numbers: set[int] = set()
         for number, line in enumerate(whole.split(b"\n"), start=1):
             if not line.strip():
                 continue
             try:
                 record = TrialRecord.from_line(line.decode("utf-8"))
-                if record.trial in (other.trial for other in records):
+                if record.trial in numbers:
                     raise ValueError(f"trial {record.trial} is there twice")
+                numbers.add(record.trial)
                 records.append(record)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
                 raise UserError(

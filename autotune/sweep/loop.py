@@ -161,8 +161,10 @@ class Sweep:
         return len(self.study.space.points) - len(taken)
 
     def _is_open_again(self, record: TrialRecord) -> bool:
-        attempts = self.study.attempts(record.parameters)
-        return record.status.may_retry and attempts < self.plan.search.max_attempts
+        # In this order: counting attempts goes through all records, and few trials are lost.
+        if not record.status.may_retry:
+            return False
+        return self.study.attempts(record.parameters) < self.plan.search.max_attempts
 
     def _is_measured(self, point: Point) -> bool:
         record = record_of(self.study.records, point)
