@@ -98,7 +98,7 @@ def test_the_verbs_on_a_finished_study(swept: Program) -> None:
     kept = (folder / "best.yaml").read_text()
     assert swept.run("status", "study.name=tiny_vlm") == 0
     assert "3 of 3 trials finished" in swept.output
-    assert swept.run("export", "--out", "out.yaml") == 0
+    assert swept.run("export", "--out", "out.yaml", "study.name=tiny_vlm") == 0
     assert (swept.folder / "out.yaml").read_text() == kept
     (folder / "report" / "report.md").unlink()
     assert swept.run("report", "study.name=tiny_vlm") == 0
