@@ -154,6 +154,15 @@ class Launcher(Protocol):
         """The trials that ended, as soon as one has, or nothing after `timeout_s`."""
         ...
 
+    def finish(self, trial: int) -> None:
+        """Asks a running trial to score no more steps.
+
+        A trainer that heeds it (`Trainer.heeds_finish`) makes the profile steps that were
+        planned and ends by itself, with `EndKind.FINISHED`; others go on. May be repeated, and
+        means nothing for a trial that does not run.
+        """
+        ...
+
     def stop(self, trial: int) -> None:
         """Ends a running trial; its end comes from `wait` with `EndKind.STOPPED`."""
         ...
@@ -163,27 +172,101 @@ class Launcher(Protocol):
         ...
 
 
+PROFILER_LEVELS = ("Level_none", "Level0", "Level1", "Level2")
+AIC_METRICS = (
+    "AiCoreNone",
+    "PipeUtilization",
+    "ArithmeticUtilization",
+    "Memory",
+    "MemoryL0",
+    "MemoryUB",
+    "ResourceConflictRatio",
+    "L2Cache",
+    "MemoryAccess",
+)
+EXPORT_TYPES = ("Text", "Db")
+
+
+@dataclass(frozen=True)
+class ProfilePlan:
+    """One collection of profiles; options are named as in `torch_npu.profiler`.
+
+    steps: profiled steps (`active`). warmup_steps: steps under the profiler before them whose
+    events are thrown away (`warmup`). ranks: which collect, -1 for all. with_cpu: host events
+    too. profiler_level, aic_metrics, l2_cache, record_op_args, data_simplification,
+    export_type, gc_detect_threshold (ms): `_ExperimentalConfig`, on npu only. The other
+    options: `profile`, wherever they exist.
+    Source: torch_npu 2.13, profiler/profiler.py and profiler/experimental_config.py.
+    """
+
+    steps: int = 1
+    warmup_steps: int = 0
+    ranks: tuple[int, ...] = (0,)
+    with_cpu: bool = True
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+    profiler_level: str = "Level0"
+    aic_metrics: str = "AiCoreNone"
+    l2_cache: bool = False
+    record_op_args: bool = False
+    data_simplification: bool = True
+    export_type: str = "Text"
+    gc_detect_threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps < 1 or self.warmup_steps < 0:
+            raise ValueError(
+                f"steps={self.steps}, warmup_steps={self.warmup_steps}: a profile needs at least "
+                "1 step, and no fewer than 0 before"
+            )
+        if not self.ranks or any(rank < -1 for rank in self.ranks):
+            raise ValueError(f"ranks={list(self.ranks)}: give rank numbers, or [-1] for all")
+        for name, allowed in (
+            ("profiler_level", PROFILER_LEVELS),
+            ("aic_metrics", AIC_METRICS),
+            ("export_type", EXPORT_TYPES),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}: allowed are {', '.join(allowed)}"
+                )
+
+    def collects(self, rank: int) -> bool:
+        """Whether this rank's steps are profiled."""
+        return -1 in self.ranks or rank in self.ranks
+
+
 @dataclass(frozen=True)
 class MeasurementPlan:
     """How many steps a trial makes.
 
-    warmup_steps: first steps that are not scored. measured_steps: scored steps after them.
-    window_steps: global batches in the data window, which the scored steps pass over a
-    whole number of times; 1 where the trainer's data do not repeat.
+    warmup_steps: first steps that are not scored. measured_steps: scored steps after them, at
+    most; `Launcher.finish` ends them earlier. window_steps: global batches in the data window:
+    batch `step % window_steps` of it is trained at `step`; 1 where the trainer's data do not
+    repeat. profile: what is collected after the scored steps, None for nothing.
     """
 
     warmup_steps: int
     measured_steps: int
     window_steps: int = 1
+    profile: ProfilePlan | None = None
 
     def __post_init__(self) -> None:
         if self.warmup_steps < 0 or self.measured_steps < 1 or self.window_steps < 1:
             raise ValueError(f"a measurement needs steps, got {self}")
 
     @property
+    def profile_steps(self) -> int:
+        """Steps under a profiler after the scored ones."""
+        return 0 if self.profile is None else self.profile.warmup_steps + self.profile.steps
+
+    @property
     def total_steps(self) -> int:
-        """Steps that a trial makes in all."""
-        return self.warmup_steps + self.measured_steps
+        """Steps that a trial makes in all, at most."""
+        return self.warmup_steps + self.measured_steps + self.profile_steps
 
 
 class Trainer(Protocol):
@@ -192,6 +275,11 @@ class Trainer(Protocol):
     @property
     def name(self) -> str:
         """As in the configuration group `trainer`."""
+        ...
+
+    @property
+    def heeds_finish(self) -> bool:
+        """Whether its ranks end by themselves when `Launcher.finish` asks for it."""
         ...
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
@@ -206,7 +294,11 @@ class Trainer(Protocol):
         ...
 
     def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
-        """How many steps a trial needs within these bounds. Raises UserError."""
+        """How many steps a trial makes at most, in whole passes over its data window.
+
+        min_steps: scored steps that a measurement needs at least; max_steps: bound on them.
+        Raises UserError where the two leave no whole pass.
+        """
         ...
 
     def config(self, point: Mapping[str, Any]) -> dict[str, Any]:

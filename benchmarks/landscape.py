@@ -15,7 +15,7 @@ from pathlib import Path
 
 from autotune.measure.outcome import Status
 from autotune.study.best import best_record
-from autotune.study.journal import Journal
+from autotune.study.study import trials_journal
 from autotune.study.paths import StudyPaths
 
 
@@ -23,7 +23,7 @@ def main() -> None:
     """Prints the share of infeasible points, the fastest point, and the best feasible one."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("study", type=Path)
-    records = Journal(StudyPaths(parser.parse_args().study).journal).read()
+    records = trials_journal(StudyPaths(parser.parse_args().study)).read()
     timed = [r for r in records if r.outcome.batch_time_s is not None]
     infeasible = [r for r in records if r.status.violates_memory]
     other = len(records) - len(infeasible) - sum(r.status is Status.OK for r in records)

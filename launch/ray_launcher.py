@@ -41,7 +41,7 @@ from launch.ray_session import (
     require_listener,
     sigterm_handler_kept,
 )
-from launch.trial_files import write_trial_files
+from launch.trial_files import ask_to_finish, write_trial_files
 
 _logger = logging.getLogger(__name__)
 
@@ -115,6 +115,11 @@ class RayLauncher:
         ended, self._ended = tuple(self._ended), []
         return ended
 
+    def finish(self, trial: int) -> None:
+        """Leaves word in the trial's folder, which the ranks of a trainer that heeds it read."""
+        if trial in self._running:
+            ask_to_finish(self._running[trial].request.folder)
+
     def stop(self, trial: int) -> None:
         """Ends a running trial; of one that is not running there is nothing to end."""
         running = self._running.get(trial)
@@ -132,7 +137,8 @@ class RayLauncher:
         """Ends the running trials, and Ray where this launcher started it. May be repeated."""
         for trial in tuple(self._running):
             self.stop(trial)
-        grace_s = max((_grace_s(one) for one in self._running.values()), default=0.0)
+        limits = [one.request.deadlines for one in self._running.values()]
+        grace_s = max((one.stop_grace_s for one in limits), default=0.0)
         until = time.monotonic() + grace_s + _OWNER_GONE_GRACE_S
         while self._running and time.monotonic() < until:
             self._look(_LOOK_S)
@@ -390,7 +396,3 @@ def _release(trial: LaunchedTrial) -> None:
         ray.kill(actor)
     if trial.group is not None:
         remove_placement_group(trial.group)
-
-
-def _grace_s(trial: LaunchedTrial) -> float:
-    return trial.request.deadlines.stop_grace_s

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from autotune.ports import EndKind, RankExit, TrialEnd, TrialRequest
@@ -30,6 +31,10 @@ class SimulatedTrial:
         as the clock moves, evenly over the duration, and at once where that is infinite.
     kind, reason, exits: as in `TrialEnd`; exits are all 0 when left out.
     logs: output by rank.
+    finishing_s: from `Launcher.finish` to the end, where that comes before the end that
+        the trial has anyway; infinite for one that does not heed it.
+    finishing_records: for each rank, the records that are added at that end, in place of
+        those that were not written when finishing was asked for.
     """
 
     duration_s: float
@@ -38,10 +43,13 @@ class SimulatedTrial:
     reason: str = "every rank exited with 0"
     exits: tuple[RankExit, ...] = ()
     logs: Mapping[int, str] = field(default_factory=dict)
+    finishing_s: float = 0.0
+    finishing_records: Sequence[Sequence[Mapping[str, Any]]] = ()
 
     def __post_init__(self) -> None:
-        if not self.duration_s >= 0:
-            raise ValueError(f"a simulated trial takes 0 s or more, got {self.duration_s}")
+        for name in ("duration_s", "finishing_s"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"{name} is 0 s or more, got {getattr(self, name)}")
 
 
 Behaviour = Callable[[TrialRequest], SimulatedTrial]
@@ -109,6 +117,15 @@ class SimulatedLauncher:
         over = [one for one in self._running.values() if one.ends_at <= self._now]
         return tuple(self._finish(one) for one in over)
 
+    def finish(self, trial: int) -> None:
+        """Lets a running trial end as its `finishing_s` and `finishing_records` say."""
+        running = self._running.get(trial)
+        if running is None:
+            return
+        if self._now + running.trial.finishing_s < running.ends_at:
+            _write_records(running, _share_of_time(running, self._now))
+            running.trial = _finishing(running, self._now)
+
     def stop(self, trial: int) -> None:
         """Ends a running trial at once, with the records that it had by then."""
         running = self._running.pop(trial, None)
@@ -141,6 +158,21 @@ class SimulatedLauncher:
         )
 
 
+def _finishing(running: _Running, now: float) -> SimulatedTrial:
+    """What a trial does that was asked to finish now."""
+    trial = running.trial
+    records = [
+        [*before[: running.written], *after]
+        for before, after in zip_longest(trial.records, trial.finishing_records, fillvalue=())
+    ]
+    return SimulatedTrial(
+        duration_s=now + trial.finishing_s - running.started_at,
+        records=records,
+        logs=trial.logs,
+        finishing_s=math.inf,
+    )
+
+
 def _ranks(request: TrialRequest) -> range:
     return range(request.placement.world_size)
 
@@ -157,7 +189,7 @@ def _write_records(running: _Running, share: float) -> None:
     trial = running.trial
     longest = max((len(records) for records in trial.records), default=0)
     due = int(longest * share)
-    if due == running.written:
+    if due <= running.written:
         return
     for rank, records in enumerate(trial.records):
         lines = "".join(f"{json.dumps(record)}\n" for record in records[running.written : due])

@@ -1,4 +1,4 @@
-"""What the launcher writes into a trial's folder before it starts the ranks."""
+"""What the launcher writes into a trial's folder: before it starts the ranks, and for them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from autotune.ports import RankProgram, TrialRequest
 from launch.errors import TrialFilesError
+from launch.rank.commands import FINISH_FILE
 
 PROGRAM_FILE = "program.json"
 """What ran, for a person: argv, the environment added, working directory and placement."""
@@ -24,6 +25,11 @@ def write_trial_files(request: TrialRequest) -> None:
         path.write_text(text, encoding="utf-8")
     record = json.dumps(_as_record(request), indent=2, ensure_ascii=False)
     (request.folder / PROGRAM_FILE).write_text(f"{record}\n", encoding="utf-8", errors="replace")
+
+
+def ask_to_finish(folder: Path) -> None:
+    """Asks the ranks of a trial to score no more steps. May be repeated."""
+    (folder / FINISH_FILE).touch()
 
 
 def _inside(folder: Path, name: str) -> Path:

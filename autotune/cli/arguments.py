@@ -1,4 +1,4 @@
-"""`autotune [VERB] [key=value ...]` -> an `Invocation`."""
+"""`autotune [VERB] [key=value ...]` or `autotune analyze PATH` -> an `Invocation`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,27 @@ VERBS = {
     "status": "show the state of a study, also of one that is running",
     "export": "print the best configuration, or write it with --out",
     "report": "write the report again",
+    "profile": "profile a trial that runs, or run a point of a study again under the profiler",
+    "analyze": "read profiles: where time, traffic and memory go, and what to do about it",
 }
+# The verbs that take paths, not Hydra overrides: a path may hold any character, also `=`.
+_PATH_VERBS = ("analyze",)
+_OPTIONS_OF = {"out": ("export", "analyze"), "compare": ("analyze",)}
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """What was typed. overrides: Hydra overrides, as typed."""
+    """What was typed. overrides: Hydra overrides, as typed. paths: of `analyze`, else empty.
+
+    out: a file for `export`, a folder for `analyze`. compare: what `analyze` compares with.
+    """
 
     verb: str
     overrides: tuple[str, ...]
     config_dir: Path | None = None
     out: Path | None = None
+    paths: tuple[Path, ...] = ()
+    compare: Path | None = None
 
 
 def parse_arguments(argv: Sequence[str]) -> Invocation:
@@ -36,6 +46,16 @@ def parse_arguments(argv: Sequence[str]) -> Invocation:
     verb = words.pop(0) if words and "=" not in words[0] else "sweep"
     if verb not in VERBS:
         raise UserError(f"unknown verb {verb!r}; {did_you_mean(verb, VERBS)}")
+    for option, verbs in _OPTIONS_OF.items():
+        if getattr(arguments, option) is not None and verb not in verbs:
+            raise UserError(f"--{option} goes with {' and '.join(verbs)}, not with {verb}")
+    if verb in _PATH_VERBS:
+        return _with_paths(verb, words, arguments)
+    _refuse_stray(words)
+    return Invocation(verb, tuple(words), arguments.config_dir, arguments.out)
+
+
+def _refuse_stray(words: list[str]) -> None:
     stray = [word for word in words if "=" not in word and not word.startswith("~")]
     if stray and stray[0] in VERBS:
         raise UserError(f"the verb comes first: autotune {stray[0]} {' '.join(words[:-1])}")
@@ -44,9 +64,22 @@ def parse_arguments(argv: Sequence[str]) -> Invocation:
             f"cannot read {stray[0]!r}; write key=value, such as model=tiny_vlm or "
             "search.max_trials=50"
         )
-    if arguments.out is not None and verb != "export":
-        raise UserError(f"--out goes with export, not with {verb}")
-    return Invocation(verb, tuple(words), arguments.config_dir, arguments.out)
+
+
+def _with_paths(verb: str, words: list[str], arguments: argparse.Namespace) -> Invocation:
+    if not all(words) or not words:
+        raise UserError(
+            f"{verb} what? give a profile, or a folder of them: python -m autotune {verb} PATH"
+        )
+    if arguments.config_dir is not None:
+        raise UserError(f"--config-dir goes with configurations; {verb} reads none")
+    return Invocation(
+        verb,
+        (),
+        out=arguments.out,
+        paths=tuple(Path(word) for word in words),
+        compare=arguments.compare,
+    )
 
 
 class _Parser(argparse.ArgumentParser):
@@ -65,16 +98,25 @@ def _parser() -> argparse.ArgumentParser:
             "  python -m autotune model=tiny_vlm\n"
             "  python -m autotune check model=tiny_vlm\n"
             "  python -m autotune status study.name=tiny_vlm\n"
+            "  python -m autotune analyze profiles/rank0_ascend_pt --out tables\n"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument(
-        "words", nargs="*", metavar="[VERB] key=value", help="a verb, then Hydra overrides"
+        "words",
+        nargs="*",
+        metavar="[VERB] key=value",
+        help="a verb, then Hydra overrides (analyze: paths)",
     )
     parser.add_argument(
         "--config-dir", type=Path, metavar="DIR", help="your own model/, space/, ... files"
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where export writes")
+    parser.add_argument(
+        "--out", type=Path, metavar="PATH", help="where export writes, or analyze its tables"
+    )
+    parser.add_argument(
+        "--compare", type=Path, metavar="PATH", help="the profile that analyze compares with"
+    )
     parser.add_argument("--version", action="version", version=f"autotune {__version__}")
     return parser

@@ -44,6 +44,10 @@ def run_verb(invocation: Invocation) -> int:
             from autotune.cli.results import export as verb
         case "report":
             from autotune.cli.results import report as verb
+        case "analyze":
+            from autotune.cli.analyze import analyze as verb
+        case "profile":
+            from autotune.cli.profile import profile as verb
         case _:
             from autotune.cli.sweep import sweep as verb
     return verb(invocation)

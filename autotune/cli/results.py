@@ -55,11 +55,12 @@ def write_report(study: KeptStudy) -> None:
         memory_limit_bytes=study.problem.memory_limit_bytes,
         device_memory_bytes=config.cluster.device_memory_bytes,
         legal_points=len(space.points),
-        steps=f"{plan.measured_steps} steps after {plan.warmup_steps} that warm up",
+        steps=f"at most {plan.measured_steps} scored steps after {plan.warmup_steps} that warm up",
         study_dir=str(study.paths.root),
+        device=config.cluster.device,
         environment=study.identity.environment,
     )
-    write_atomically(study.paths.report_markdown, report_markdown(study.records, context))
+    write_atomically(study.paths.report_markdown, report_markdown(study.results, context))
     table = trials_table(study.records, [p.name for p in space.parameters], space.baseline)
     write_atomically(study.paths.report_table, table.to_csv(index=False))
 
@@ -76,7 +77,7 @@ def best_text(study: KeptStudy) -> str | None:
         memory_limit_bytes=study.problem.memory_limit_bytes,
         config_file=str(study.paths.best),
     )
-    document = best_document(study.records, study.problem.space.baseline, context)
+    document = best_document(study.results, context)
     return None if document is None else to_yaml(document)
 
 

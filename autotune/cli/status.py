@@ -27,9 +27,7 @@ def status(invocation: Invocation) -> int:
     where = escape(f"{config.study.name} ({config.model.name}) in {study.paths.root}")
     console.print(f"[bold]study[/] {where}")
     console.print("a sweep is running" if running else "no sweep is running")
-    progress = finished_progress(
-        study.records, study.problem.space.baseline, config.search.max_trials
-    )
+    progress = finished_progress(study.results, config.search.max_trials)
     tried = len({record.parameters for record in study.records})
     console.print(
         f"{progress.finished} of {progress.max_trials} trials finished; "

@@ -8,12 +8,14 @@ from typing import Any
 
 import yaml
 
+from autotune.certify.results import Results
 from autotune.cli.arguments import Invocation
 from autotune.cli.wiring import Problem, compose_problem, kept_problem
 from autotune.errors import UserError, did_you_mean
 from autotune.study.identity import Identity
-from autotune.study.journal import Journal
 from autotune.study.paths import StudyPaths
+from autotune.study.repeat import Repeat
+from autotune.study.study import repeats_journal_of, trials_journal
 from autotune.study.trial_record import TrialRecord
 
 _STUDIES = Path("studies")
@@ -27,6 +29,12 @@ class KeptStudy:
     problem: Problem
     identity: Identity
     records: tuple[TrialRecord, ...]
+    repeats: tuple[Repeat, ...]
+
+    @property
+    def results(self) -> Results:
+        """All runs, and what follows from them."""
+        return self.problem.results(self.records, self.repeats)
 
 
 def find_study(invocation: Invocation) -> Path:
@@ -72,8 +80,9 @@ def read_study(folder: Path) -> KeptStudy:
         configuration = kept["configuration"]
     except (OSError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise UserError(f"{paths.config} is no study configuration: {error}") from None
-    records = tuple(Journal(paths.journal).read())
-    return KeptStudy(paths, kept_problem(configuration), identity, records)
+    records = tuple(trials_journal(paths).read())
+    repeats = tuple(repeats_journal_of(paths).read())
+    return KeptStudy(paths, kept_problem(configuration), identity, records, repeats)
 
 
 def existing_studies(folder: Path) -> list[str]:

@@ -10,22 +10,34 @@ from types import FrameType
 from rich.console import Console
 from rich.markup import escape
 
+from autotune.analyze.phases import profiled_phases
+from autotune.certify.results import next_repeat
+from autotune.certify.verdict import Verdict, verdict_of
 from autotune.cli.arguments import Invocation
 from autotune.cli.results import write_best, write_report
 from autotune.cli.studies import KeptStudy, named_study, read_study
-from autotune.cli.view import ConsoleView, summary_line, versus_baseline
+from autotune.cli.view import ConsoleView, describe_best, summary_line
 from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
 from autotune.errors import ExitCode, UserError
+from autotune.ports import Launcher
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
 from autotune.study.identity import Identity
-from autotune.study.journal import Journal
 from autotune.study.lock import is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import StudyPaths
-from autotune.study.study import Study, check_same, read_identity
+from autotune.study.profiles import ProfileBudget
+from autotune.study.study import (
+    Study,
+    check_same,
+    read_identity,
+    repeats_journal_of,
+    trials_journal,
+)
 from autotune.study.transfer import Transfer, plan_transfer
-from autotune.sweep.loop import Sweep, SweepEnd, SweepPlan
+from autotune.sweep.bench import Bench
+from autotune.sweep.loop import Sweep, SweepEnd
 from autotune.sweep.progress import Progress, finished_progress
+from autotune.sweep.runner import Runner
 
 
 def sweep(invocation: Invocation) -> int:
@@ -43,11 +55,11 @@ def sweep(invocation: Invocation) -> int:
     if is_locked(paths.lock):
         refuse_second_sweep(paths.lock)
     console = Console()
-    if known is not None and (done := _already_done(problem, paths)) is not None:
+    if known is not None and _is_done(problem, paths):
         kept = read_study(paths.root)
         write_best(kept)
         write_report(kept)
-        return _conclude(console, done, SweepEnd.TRIALS_USED, kept)
+        return _conclude(console, SweepEnd.TRIALS_USED, kept)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_interrupt_on_sigterm())
         console.print(f"[bold]{config.model.name}[/]: {len(problem.space.points)} legal points")
@@ -60,17 +72,18 @@ def sweep(invocation: Invocation) -> int:
             console.print(escape(transfer.explanation), soft_wrap=True)
 
         def export_best() -> None:
-            write_best(KeptStudy(paths, problem, identity, tuple(study.records)))
+            records, repeats = tuple(study.records), tuple(study.repeats)
+            write_best(KeptStudy(paths, problem, identity, records, repeats))
 
         export_best()
         view = stack.enter_context(ConsoleView(console))
         view.said(_greeting(study, config.study.name))
         run = Sweep(
             study=study,
-            trainer=problem.trainer,
+            bench=_make_bench(problem, study, launcher, view),
             launcher=launcher,
             sampler=sampler,
-            plan=_plan(problem),
+            plan=problem.sweep_plan,
             listener=view,
             changed=export_best,
             first=list(transfer.proposals) if transfer is not None else [],
@@ -84,25 +97,32 @@ def sweep(invocation: Invocation) -> int:
             write_report(read_study(paths.root))
             return ExitCode.STOPPED
         write_report(read_study(paths.root))
-    return _conclude(console, run.progress(), end, read_study(paths.root))
+    return _conclude(console, end, read_study(paths.root))
 
 
-def _plan(problem: Problem) -> SweepPlan:
-    config = problem.config
-    return SweepPlan(
-        config.search,
+def _make_bench(problem: Problem, study: Study, launcher: Launcher, view: ConsoleView) -> Bench:
+    """What runs trials and keeps their results in the study."""
+    config, plan = problem.config, problem.sweep_plan
+    runner = Runner(
+        launcher,
+        problem.trainer,
         config.cluster.placement,
         config.deadlines,
-        problem.measurement,
-        problem.judge_settings,
+        plan.judge,
+        profiled_phases,
     )
+    budget = ProfileBudget(study.paths, plan.profiles.budget_bytes)
+    return Bench(study, runner, plan, view, budget)
 
 
-def _already_done(problem: Problem, paths: StudyPaths) -> Progress | None:
-    """The state of a study whose budget is used up: no device is needed to say so."""
-    records = tuple(Journal(paths.journal).read())
-    progress = finished_progress(records, problem.space.baseline, problem.config.search.max_trials)
-    return progress if progress.finished >= progress.max_trials else None
+def _is_done(problem: Problem, paths: StudyPaths) -> bool:
+    """Whether nothing is left to run: no device is needed to say so."""
+    records = tuple(trials_journal(paths).read())
+    results = problem.results(records, tuple(repeats_journal_of(paths).read()))
+    finished = sum(record.counts for record in records)
+    if finished < problem.config.search.max_trials:
+        return False
+    return next_repeat(results) is None
 
 
 def _open_study(problem: Problem, identity: Identity, paths: StudyPaths) -> Study:
@@ -164,27 +184,42 @@ def _stopped(trials: list[int], name: str) -> str:
     return escape(f"stopped{lost}. The same command goes on with the study {name}.")
 
 
-def _conclude(console: Console, progress: Progress, end: SweepEnd, study: KeptStudy) -> int:
+def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
+    progress = finished_progress(study.results, study.problem.config.search.max_trials)
     console.print(f"{end.value}: {summary_line(progress)}", soft_wrap=True, highlight=False)
     if end is SweepEnd.TRIALS_USED:
         more = 2 * progress.max_trials
         console.print(f"to go on, give search.max_trials={more}", soft_wrap=True, highlight=False)
     console.print(f"report: {study.paths.report_markdown}", soft_wrap=True, highlight=False)
-    best = progress.best
-    if best is None or best.outcome.batch_time_s is None:
+    verdict = verdict_of(study.results)
+    if verdict is None:
         console.print("[bold red]no feasible configuration was found[/]; the causes:")
         for reason, count in _causes(progress):
             console.print(f"  {count:>3} x {reason}", soft_wrap=True, highlight=False, markup=False)
         return ExitCode.NOTHING_FEASIBLE
+    certified = f", certified in {verdict.rounds} rounds" if verdict.certified else ""
     console.print(
-        f"best: trial {best.trial}, {best.outcome.batch_time_s * 1e3:.1f} ms per global batch"
-        f"{versus_baseline(progress)}\n  {best.parameters}",
+        f"best: {describe_best(progress)}{certified}\n  {verdict.winner.point}",
         soft_wrap=True,
         highlight=False,
         markup=False,
     )
+    if verdict.keep_baseline:
+        console.print(_kept(verdict), soft_wrap=True, highlight=False, markup=False)
     console.print(f"exported: {study.paths.best}", soft_wrap=True, highlight=False)
     return ExitCode.DONE
+
+
+def _kept(verdict: Verdict) -> str:
+    """Why the baseline is to be kept."""
+    challenger = verdict.challenger
+    if challenger is None or verdict.gain is None or verdict.gain.ci95 is None:
+        return "keep your baseline: nothing that was tried is known to be faster"
+    low, high = verdict.gain.ci95
+    return (
+        f"keep your baseline: the fastest other point (trial {challenger.record.trial}) is "
+        f"{verdict.gain.ratio:.2f} x as fast ({low:.2f} to {high:.2f}), which may be noise"
+    )
 
 
 def _causes(progress: Progress) -> list[tuple[str, int]]:

@@ -9,10 +9,12 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from autotune.certify.verdict import verdict_of
 from autotune.config.quantities import format_bytes
 from autotune.measure.outcome import Outcome, Status
 from autotune.space.point import Point
-from autotune.study.best import count_by_status
+from autotune.study.best import count_by_status, record_of
+from autotune.study.repeat import Repeat, Role
 from autotune.study.trial_record import TrialRecord
 from autotune.sweep.progress import Progress, RunningTrial
 
@@ -44,7 +46,7 @@ class ConsoleView:
         """A terminal shows it in the panel."""
         if not self.console.is_terminal:
             again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
-            self._line(f"trial {trial.trial} starts{again}: {escape(str(trial.point))}")
+            self._line(f"{describe_run(trial)} starts{again}: {escape(str(trial.point))}")
 
     def finished(self, record: TrialRecord, progress: Progress) -> None:
         """One line a trial, which stays."""
@@ -54,6 +56,10 @@ class ConsoleView:
             self._line(f"           the best so far{versus_baseline(progress)}")
         if not self.console.is_terminal:
             self._line(f"           {summary_line(progress)}")
+
+    def repeated(self, repeat: Repeat, progress: Progress) -> None:
+        """One line a repeat, which stays."""
+        self._line(describe_repeat(repeat, progress))
 
     def moment(self, progress: Progress) -> None:
         """Draws the panel again."""
@@ -88,6 +94,36 @@ def describe_trial(record: TrialRecord, baseline: Point) -> str:
     return " ".join(words)
 
 
+_PURPOSES = {
+    Role.CONTROL: "control run of the baseline",
+    Role.RECHECK: "recheck",
+    Role.CERTIFY: "certification",
+}
+
+
+def describe_run(trial: RunningTrial) -> str:
+    """What is running: a trial, or why a measured point runs again."""
+    if trial.role is None:
+        return f"trial {trial.trial}"
+    round_ = f", round {trial.round + 1}" if trial.role is Role.CERTIFY else ""
+    return f"{_PURPOSES[trial.role]}{round_}"
+
+
+def describe_repeat(repeat: Repeat, progress: Progress) -> str:
+    """Another run as markup, beside what the point's trial had measured."""
+    record = repeat.record
+    trial = record_of(progress.records, record.parameters)
+    name = "" if trial is None else f"trial {trial.trial}"
+    round_ = f" {repeat.round + 1}" if repeat.role is Role.CERTIFY else ""
+    kind = f"{repeat.role.value}{round_}"
+    text = f"[dim]{kind:<10}[/] {name:<10}{_time(record.outcome)}"
+    if record.outcome.batch_time_s is None or (
+        record.status not in (Status.OK, Status.STOPPED) or trial is None
+    ):
+        return f"{text} {record.status.value}: {escape(record.outcome.reason)}"
+    return text
+
+
 def _time(outcome: Outcome) -> str:
     if outcome.batch_time_s is None:
         return ""
@@ -109,15 +145,25 @@ def describe_point(point: Point, baseline: Point) -> str:
 
 def versus_baseline(progress: Progress) -> str:
     """How the best compares with the baseline, as a clause, empty where it cannot be said."""
-    best, baseline = progress.best, progress.baseline
-    if best is None or baseline is None or baseline.status is not Status.OK:
+    verdict = verdict_of(progress.results)
+    if verdict is None or verdict.gain is None:
         return ""
-    if best.trial == baseline.trial:
+    if verdict.winner.point == progress.baseline_point:
         return ", the baseline"
-    assert baseline.outcome.batch_time_s is not None
-    assert best.outcome.batch_time_s is not None
+    interval = verdict.gain.ci95
+    between = "" if interval is None else f" ({interval[0]:.2f} to {interval[1]:.2f})"
+    return f", {verdict.gain.ratio:.2f} x the baseline's speed{between}"
+
+
+def describe_best(progress: Progress) -> str | None:
+    """The best so far in one line: its trial, time, and gain over the baseline."""
+    verdict = verdict_of(progress.results)
+    if verdict is None:
+        return None
+    winner = verdict.winner
     return (
-        f", {baseline.outcome.batch_time_s / best.outcome.batch_time_s:.2f} x the baseline's speed"
+        f"trial {winner.record.trial}, {winner.time.mean_s * 1e3:.1f} ms per global batch"
+        f"{versus_baseline(progress)}"
     )
 
 
@@ -145,14 +191,10 @@ def panel(progress: Progress) -> RenderableType:
         bar = ProgressBar(total=max(trial.total_steps, 1), completed=trial.steps, width=16)
         spent = format_seconds(max(progress.now - trial.started_at, 0.0))
         steps = f"step {trial.steps} of {trial.total_steps}" if trial.steps else "starting"
-        row.add_row(f"running trial {trial.trial}", bar, steps, spent)
+        row.add_row(f"running {describe_run(trial)}", bar, steps, spent)
         point = describe_point(trial.point, progress.baseline_point)
         rows += [row, Text(f"  {point}", style="dim")]
-    best = progress.best
-    if best is not None and best.outcome.batch_time_s is not None:
-        clause = versus_baseline(progress)
-        rows.append(
-            Text(f"best: trial {best.trial}, {best.outcome.batch_time_s * 1e3:.1f} ms{clause}")
-        )
+    if (best := describe_best(progress)) is not None:
+        rows.append(Text(f"best: {best}"))
     rows.append(Text(summary_line(progress), style="bold"))
     return Group(*rows)

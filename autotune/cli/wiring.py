@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autotune.certify.contest import ContestRules
+from autotune.certify.results import Results
+from autotune.certify.settings import CertifySettings
 from autotune.config.compose import compose_config
 from autotune.config.schema import Config
 from autotune.config.typed import build
 from autotune.errors import NoDevicesError, UserError
 from autotune.measure.judge import JudgeSettings
-from autotune.ports import Launcher, MeasurementPlan, Trainer
+from autotune.measure.racing import RaceRules
+from autotune.measure.spread import RunSpread
+from autotune.ports import Launcher, MeasurementPlan, ProfilePlan, Trainer
 from autotune.space.definition import SpaceDefinition
 from autotune.space.legal import LegalSpace
+from autotune.study.repeat import Repeat
+from autotune.study.trial_record import TrialRecord
+from autotune.sweep.plan import ProfilePlans, SweepPlan
 
 # The trainer is asked about so many legal points beforehand, which takes well under a second.
 _POINTS_ASKED = 1000
@@ -40,6 +49,42 @@ class Problem:
             window_steps=self.measurement.window_steps,
             min_steps=self.config.measure.min_steps,
             memory_limit_bytes=self.memory_limit_bytes,
+            spread=RunSpread(self.config.measure.run_spread),
+        )
+
+    def results(self, records: Sequence[TrialRecord], repeats: Sequence[Repeat]) -> Results:
+        """What runs of this problem come to."""
+        return Results(records, repeats, self.space.baseline, self.certify_settings)
+
+    @property
+    def certify_settings(self) -> CertifySettings:
+        """How much is measured again before the export."""
+        certify = self.config.certify
+        return CertifySettings(
+            enabled=certify.enabled,
+            finalists=certify.finalists,
+            max_rechecks=certify.max_rechecks,
+            loss_tolerance=certify.loss_tolerance,
+            rules=ContestRules(certify.min_rounds, certify.max_rounds, certify.precision),
+            spread=RunSpread(self.config.measure.run_spread),
+            window_steps=self.measurement.window_steps,
+        )
+
+    @property
+    def sweep_plan(self) -> SweepPlan:
+        """What stays the same during a sweep."""
+        config = self.config
+        measure, profile = config.measure, config.profile
+        return SweepPlan(
+            search=config.search,
+            placement=config.cluster.placement,
+            deadlines=config.deadlines,
+            measurement=self.measurement,
+            judge=self.judge_settings,
+            race=RaceRules(measure.min_steps, measure.precision, measure.race),
+            certify=self.certify_settings,
+            control_every=measure.control_every,
+            profiles=ProfilePlans(profile.light, profile.full, profile.disk_budget_bytes),
         )
 
 
@@ -131,3 +176,25 @@ def make_launcher(config: Config) -> Launcher:
         wait_for_devices_s=cluster.wait_for_devices_s,
     )
     return RayLauncher(settings)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a rank answered to a request for a profile. path: relative to the trial's folder."""
+
+    path: str | None
+    error: str | None
+
+
+def ask_for_profile(trial_folder: Path, plan: ProfilePlan) -> str:
+    """Asks the ranks of a running trial to profile their next steps; the request's id."""
+    from launch.profile_request import request_profile
+
+    return request_profile(trial_folder, plan)
+
+
+def profile_answers(trial_folder: Path, request: str) -> list[Answer]:
+    """What the ranks have answered so far."""
+    from launch.profile_request import profile_answer
+
+    return [Answer(one.path, one.error) for one in profile_answer(trial_folder, request)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from autotune.config.quantities import MemoryLimit, parse_bytes
 from autotune.errors import UserError, did_you_mean
-from autotune.ports import Deadlines, DeviceType, Placement
+from autotune.ports import Deadlines, DeviceType, Placement, ProfilePlan
 
 # Below this it is the limit of the example on a cpu that was left as it is.
 _LEAST_ACCELERATOR_BYTES = 1 << 30
@@ -129,22 +129,89 @@ class MemoryConfig:
 class MeasureConfig:
     """How long a trial runs.
 
-    warmup_steps: first steps that are not scored. min_steps, max_steps: bounds on scored
-    steps; the trainer's data window decides between them.
+    warmup_steps: first steps that are never scored; what is warm-up after them is found.
+    min_steps, max_steps: bounds on scored steps, in whole passes over the trainer's data
+    window. precision: a trial ends when half of the 95 % interval within its run is at most
+    this share of its time. race: end trials that cannot win any more. control_every: trials
+    after which the baseline runs again, to see a machine that drifts; 0 for never. run_spread:
+    by what share separate runs of a point differ (standard deviation), assumed until repeats
+    tell.
     """
 
     warmup_steps: int = 3
     min_steps: int = 8
     max_steps: int = 64
+    precision: float = 0.03
+    race: bool = True
+    control_every: int = 8
+    run_spread: float = 0.02
 
     def __post_init__(self) -> None:
         _at_least("measure", self, "warmup_steps", 0)
         _at_least("measure", self, "min_steps", 2)
+        _at_least("measure", self, "control_every", 0)
+        _share("measure", self, "precision", above=0.0)
+        _share("measure", self, "run_spread")
         if self.max_steps < self.min_steps:
             raise UserError(
                 f"measure.max_steps={self.max_steps} is below measure.min_steps={self.min_steps}; "
                 f"give measure.max_steps={self.min_steps} or more"
             )
+
+
+@dataclass(frozen=True)
+class CertifyConfig:
+    """How the winner is measured again before it is exported.
+
+    enabled: false exports the fastest trial as it was measured once. finalists: points that at
+    most run against the baseline, in turns. min_rounds, max_rounds: runs of each. precision:
+    half of the 95 % interval of a ratio that is narrow enough to call two points equal.
+    max_rechecks: points that are run once more since one bad moment may have cost them the
+    lead, null for 8 or a third of the trials. loss_tolerance: share by which a finalist's losses
+    may differ from the baseline's.
+    """
+
+    enabled: bool = True
+    finalists: int = 3
+    min_rounds: int = 3
+    max_rounds: int = 6
+    precision: float = 0.02
+    max_rechecks: int | None = None
+    loss_tolerance: float = 0.01
+
+    def __post_init__(self) -> None:
+        _at_least("certify", self, "finalists", 1)
+        _at_least("certify", self, "min_rounds", 3)
+        _share("certify", self, "precision", above=0.0)
+        _share("certify", self, "loss_tolerance", above=0.0)
+        if self.max_rechecks is not None:
+            _at_least("certify", self, "max_rechecks", 0)
+        if self.max_rounds < self.min_rounds:
+            raise UserError(
+                f"certify.max_rounds={self.max_rounds} is below certify.min_rounds="
+                f"{self.min_rounds}; give certify.max_rounds={self.min_rounds} or more"
+            )
+
+
+@dataclass(frozen=True)
+class ProfileConfig:
+    """What is profiled after the scored steps of a trial.
+
+    light: for every trial, full: for the baseline and the finalists, null for no profile.
+    disk_budget: what all profiles of a study may take.
+    """
+
+    light: ProfilePlan | None = None
+    full: ProfilePlan | None = None
+    disk_budget: str = "4GiB"
+
+    def __post_init__(self) -> None:
+        parse_bytes(self.disk_budget, "profile.disk_budget")
+
+    @property
+    def disk_budget_bytes(self) -> int:
+        """As a number."""
+        return parse_bytes(self.disk_budget, "profile.disk_budget")
 
 
 @dataclass(frozen=True)
@@ -182,6 +249,8 @@ class Config:
     search: SearchConfig = field(default_factory=SearchConfig)
     memory: MemoryConfig = field(default_factory=MemoryConfig)
     measure: MeasureConfig = field(default_factory=MeasureConfig)
+    certify: CertifyConfig = field(default_factory=CertifyConfig)
+    profile: ProfileConfig = field(default_factory=ProfileConfig)
     deadlines: Deadlines = field(default_factory=Deadlines)
 
     @property
@@ -213,3 +282,10 @@ def _at_least(group: str, node: object, name: str, least: int) -> None:
     value = getattr(node, name)
     if value < least:
         raise UserError(f"{group}.{name}={value} must be at least {least}")
+
+
+def _share(group: str, node: object, name: str, above: float = -1.0) -> None:
+    value = getattr(node, name)
+    if not above < value < 1 or value < 0:
+        least = "more than 0" if above == 0.0 else "at least 0"
+        raise UserError(f"{group}.{name}={value} must be {least} and less than 1")

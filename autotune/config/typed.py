@@ -61,6 +61,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if is_dataclass(hint):
         return build(hint, value, where)  # type: ignore[arg-type]  # hint is a class here
     plain = get_origin(hint) or hint
+    if plain is tuple:
+        if not isinstance(value, (list, tuple)):
+            raise UserError(f"{where}={value!r} must be a list, such as [0]")
+        return tuple(_convert(get_args(hint)[0], item, where) for item in value)
     if plain is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if plain is str and isinstance(value, (int, float)) and not isinstance(value, bool):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
-import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from autotune.config.quantities import format_bytes
+from autotune.measure.breakdown import breakdown_of
 from autotune.measure.outcome import Outcome, Status, Work
-from autotune.measure.records import PHASES, RankError, RankRecords, StepRecord
-from autotune.measure.timing import estimate_batch_time
+from autotune.measure.racing import Decision
+from autotune.measure.records import RankError, RankRecords
+from autotune.measure.scored import ScoredSteps, scored_steps
+from autotune.measure.spread import RunSpread, interval95
+from autotune.measure.timing import RunEstimate, estimate_run
+from autotune.measure.work import other_work, work_of
 from autotune.ports import EndKind, RankExit, TrialEnd
 
 # What allocators say: PyTorch on CUDA and on CPU, torch_npu on the device and in pinned memory.
@@ -21,13 +24,18 @@ _OUT_OF_MEMORY = re.compile(
 )
 
 
+ASSUMED_SPREAD = RunSpread(0.02)
+"""Between runs of one point, until repeats tell; see docs/adr/0006."""
+
+
 @dataclass(frozen=True)
 class JudgeSettings:
     """What a trial is held against.
 
-    world_size: ranks that must have recorded. warmup_steps: first steps left out.
-    window_steps: global batches in the data window. min_steps: scored steps that a
-    measurement needs. memory_limit_bytes: the limit on any rank's peak.
+    world_size: ranks that must have recorded. warmup_steps: first steps left out as planned;
+    what is warm-up after them is found. window_steps: global batches in the data window.
+    min_steps: scored steps that a measurement needs. memory_limit_bytes: the limit on any
+    rank's peak. spread: between runs of one point.
     """
 
     world_size: int
@@ -35,6 +43,7 @@ class JudgeSettings:
     window_steps: int
     min_steps: int
     memory_limit_bytes: int
+    spread: RunSpread = field(default=ASSUMED_SPREAD)
 
 
 def judge(
@@ -42,33 +51,75 @@ def judge(
     ranks: Sequence[RankRecords],
     settings: JudgeSettings,
     baseline_work: Work | None = None,
+    decision: Decision = Decision.GO_ON,
 ) -> Outcome:
     """What the trial came to.
 
     baseline_work: of the baseline's window; a point that does other work has failed.
+    decision: what was decided while it ran; a trial that the launcher was told to end for it
+    is measured by the steps that it made.
     """
-    peak, peak_rank = _peak(ranks)
-    outcome = _failure(end, ranks)
+    peaks = _peaks(ranks)
+    outcome = _failure(end, ranks, decision)
     if outcome is None:
         outcome = _measure(ranks, settings)
     if outcome.status is Status.OK:
-        outcome = _check_work(outcome, baseline_work)
+        outcome = _check_work(outcome, baseline_work, settings.window_steps)
     if outcome.status is Status.OK:
-        outcome = _check_memory(outcome, peak, settings.memory_limit_bytes)
-    return replace(outcome, peak_memory_bytes=peak, peak_rank=peak_rank)
+        outcome = _check_memory(outcome, peaks.bytes, settings.memory_limit_bytes)
+    if outcome.status is Status.OK and decision is Decision.LOSES and end.kind is EndKind.STOPPED:
+        reason = f"cannot win: stopped after {outcome.steps} scored steps"
+        outcome = replace(outcome, status=Status.STOPPED, reason=reason)
+    return replace(
+        outcome,
+        peak_memory_bytes=peaks.bytes,
+        peak_rank=peaks.rank,
+        peak_device_bytes=peaks.device_bytes,
+    )
 
 
-def _peak(ranks: Sequence[RankRecords]) -> tuple[int | None, int | None]:
-    peaks = [(r.peak_bytes, r.rank) for r in ranks if r.peak_bytes is not None]
-    return max(peaks, default=(None, None), key=lambda pair: pair[0] or 0)
+def measure_run(ranks: Sequence[RankRecords], settings: JudgeSettings) -> RunEstimate | None:
+    """The estimate of a run that may still go on, None while there is none."""
+    scored = scored_steps(ranks, settings.warmup_steps, settings.window_steps)
+    if scored.broken or not _covers(scored, settings.window_steps):
+        return None
+    return estimate_run(scored.steps, settings.window_steps)
 
 
-def _failure(end: TrialEnd, ranks: Sequence[RankRecords]) -> Outcome | None:
+def is_over_limit(ranks: Sequence[RankRecords], settings: JudgeSettings) -> bool:
+    """Whether a rank has held more memory than the limit allows."""
+    peak = _peaks(ranks).bytes
+    return peak is not None and peak > settings.memory_limit_bytes
+
+
+@dataclass(frozen=True)
+class _Peaks:
+    bytes: int | None
+    rank: int | None
+    device_bytes: int | None
+
+
+def _peaks(ranks: Sequence[RankRecords]) -> _Peaks:
+    """What the allocator does not hold, such as HCCL's and CANN's buffers, the device has."""
+    both = [
+        (peak, rank.rank)
+        for rank in ranks
+        for peak in (rank.peak_bytes, rank.peak_device_bytes)
+        if peak is not None
+    ]
+    device = [r.peak_device_bytes for r in ranks if r.peak_device_bytes is not None]
+    largest, rank = max(both, default=(None, None), key=lambda pair: pair[0] or 0)
+    return _Peaks(largest, rank, max(device, default=None))
+
+
+def _failure(end: TrialEnd, ranks: Sequence[RankRecords], decision: Decision) -> Outcome | None:
     errors = [error for rank in ranks for error in rank.errors]
     if out_of_memory := next((e for e in errors if _is_oom(e)), None):
         return Outcome(Status.OOM, _out_of_memory(out_of_memory))
     if end.kind is EndKind.FINISHED and not errors:
         return None
+    if end.kind is EndKind.STOPPED and decision is not Decision.GO_ON:
+        return None  # what ranks say while they are ended is no cause
     if end.kind in (EndKind.FINISHED, EndKind.RANK_FAILED):
         return Outcome(Status.FAILED, _crash(errors, end))
     status = Status.HUNG if end.kind is EndKind.HUNG else Status.INFRASTRUCTURE
@@ -111,75 +162,49 @@ def _measure(ranks: Sequence[RankRecords], settings: JudgeSettings) -> Outcome:
     if len(ranks) < settings.world_size or any(not rank.steps for rank in ranks):
         silent = sorted(set(range(settings.world_size)) - {r.rank for r in ranks if r.steps})
         return Outcome(Status.FAILED, f"no steps were recorded by rank {_list(silent)}")
-    count = min(len(rank.steps) for rank in ranks)
-    steps = [[rank.steps[number] for rank in ranks] for number in range(count)]
-    scored = [
-        row for row in steps[settings.warmup_steps :] if not any(step.profiled for step in row)
-    ]
-    if problem := next(filter(None, (_broken(row) for row in scored)), None):
-        return Outcome(Status.FAILED, problem)
-    least = max(settings.min_steps, settings.window_steps)
-    if len(scored) < least:
-        reason = f"{len(scored)} scored steps are too few to measure; at least {least} are needed"
-        return Outcome(Status.FAILED, reason)
-    # All ranks wait for the slowest, so a step takes as long as its slowest rank.
-    times = [max(step.time_s for step in row) for row in scored]
-    time = estimate_batch_time(times, settings.window_steps)
-    used = scored[: time.steps]
+    scored = scored_steps(ranks, settings.warmup_steps, settings.window_steps)
+    if scored.broken:
+        return Outcome(Status.FAILED, scored.broken)
+    if too_few := _too_few(scored, settings):
+        return Outcome(Status.FAILED, too_few)
+    run = estimate_run(scored.steps, settings.window_steps)
+    used = scored.rows_of(run.used)
     return Outcome(
         Status.OK,
         "measured",
-        batch_time_s=time.mean_s,
-        batch_time_ci95_s=time.ci95_s,
-        steps=time.steps,
-        breakdown_s=_breakdown(used, time.mean_s),
-        work=_work(used, settings.window_steps),
+        batch_time_s=run.mean_s,
+        batch_time_ci95_s=interval95(run, settings.spread),
+        steps=run.steps,
+        warmup_steps=scored.warmup_steps,
+        slow_steps=run.slow_steps,
+        within_error_s=run.error_s,
+        breakdown_s=breakdown_of(used, run.mean_s, settings.window_steps),
+        work=work_of(scored.rows, used, settings.window_steps),
     )
 
 
-def _broken(row: Sequence[StepRecord]) -> str | None:
-    for step in row:
-        if not (math.isfinite(step.time_s) and step.time_s > 0):
-            return f"step {step.step} took {step.time_s} s, which is no time"
-        if step.loss is not None and not math.isfinite(step.loss):
-            return f"the loss of step {step.step} is not finite"
-    return None
-
-
-def _breakdown(rows: Sequence[Sequence[StepRecord]], mean_s: float) -> dict[str, float] | None:
-    """Seconds by phase, the mean over ranks and steps.
-
-    The part of the slowest rank's time that the mean over ranks does not cover is waiting
-    for it, and waiting for another rank is communication.
-    """
-    phases = [step.phases_s for row in rows for step in row if step.phases_s is not None]
-    if len(phases) < sum(len(row) for row in rows):
+def _too_few(scored: ScoredSteps, settings: JudgeSettings) -> str | None:
+    """Why the scored steps give no time. Warm-up that was found may take some of them."""
+    least = max(settings.min_steps, settings.window_steps)
+    count = len(scored.steps) + scored.warmup_steps
+    short = sum(number for _, number in scored.short)
+    if count >= least and _covers(scored, settings.window_steps) and short <= count:
         return None
-    breakdown = {name: statistics.fmean(p[name] for p in phases) for name in PHASES}
-    rank_mean = statistics.fmean(step.time_s for row in rows for step in row)
-    breakdown["communication"] += mean_s - rank_mean
-    return breakdown
+    if scored.short:
+        cause, number = scored.short[0]
+        return f"{short} of {count + short} steps did not do their full work: {cause} ({number})"
+    return f"{count} scored steps are too few to measure; at least {least} are needed"
 
 
-def _work(rows: Sequence[Sequence[StepRecord]], window_steps: int) -> Work:
-    passes = len(rows) // window_steps
-
-    def per_window(name: str) -> int | None:
-        counts = [getattr(row[0], name) for row in rows]
-        return None if None in counts else sum(counts) // passes
-
-    return Work(per_window("samples"), per_window("tokens"))
+def _covers(scored: ScoredSteps, window_steps: int) -> bool:
+    return len({step.place for step in scored.steps}) == window_steps
 
 
-def _check_work(outcome: Outcome, baseline: Work | None) -> Outcome:
+def _check_work(outcome: Outcome, baseline: Work | None, window_steps: int) -> Outcome:
     if baseline is None or outcome.work is None:
         return outcome
-    for name in ("samples", "tokens"):
-        expected, done = getattr(baseline, name), getattr(outcome.work, name)
-        if expected is not None and done != expected:
-            reason = f"did other work: {done} {name} in the data window, the baseline {expected}"
-            return replace(outcome, status=Status.FAILED, reason=reason)
-    return outcome
+    reason = other_work(outcome.work, baseline, window_steps)
+    return outcome if reason is None else replace(outcome, status=Status.FAILED, reason=reason)
 
 
 def _check_memory(outcome: Outcome, peak: int | None, limit: int) -> Outcome:
@@ -192,9 +217,21 @@ def _check_memory(outcome: Outcome, peak: int | None, limit: int) -> Outcome:
 def apply_limit(outcome: Outcome, peak: int, limit: int) -> Outcome:
     """A measurement with its status under a limit on peak memory, both in bytes."""
     if peak <= limit:
-        return replace(outcome, status=Status.OK, reason="measured")
+        return replace(outcome, status=Status.OK, reason=_measured(outcome))
     reason = f"peak memory {format_bytes(peak)} is over the limit of {format_bytes(limit)}"
     return replace(outcome, status=Status.OVER_LIMIT, reason=reason)
+
+
+def _measured(outcome: Outcome) -> str:
+    """What a person should know of a measurement that is good."""
+    notes = []
+    if outcome.batch_time_ci95_s is None:
+        notes.append(f"{outcome.steps} steps are too few for an interval")
+    if outcome.warmup_steps:
+        notes.append(f"{outcome.warmup_steps} more steps of warm-up left out")
+    if outcome.slow_steps:
+        notes.append(f"{outcome.slow_steps} disturbed steps left out")
+    return "; ".join(["measured", *notes])
 
 
 def _list(numbers: Sequence[int]) -> str:

@@ -37,19 +37,27 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class Work:
-    """The work of one pass over the data window, which every point must do in full."""
+    """The work of one pass over the data window, which every point must do in full.
+
+    losses: mean loss of one stretch of steps after the other, from the first step on, which
+    the same work reproduces (`autotune.measure.work`).
+    """
 
     samples: int | None
     tokens: int | None
+    losses: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A measurement where `status` is ok or over_limit, else a failure with its reason.
+    """A measurement where `status` is ok, over_limit or stopped, else a failure with its reason.
 
-    batch_time_s: mean seconds of one global batch, with its 95 % interval.
-    peak_memory_bytes, peak_rank: the largest peak of any rank and that rank.
-    breakdown_s: seconds by phase, adding up to batch_time_s. work: None where unknown.
+    batch_time_s: mean seconds of one global batch, with its 95 % interval, None where the run
+    was too short for one. steps: scored; warmup_steps: that were found to be warm-up beyond
+    the planned ones; slow_steps: that something disturbed, left out. within_error_s: standard
+    error within the run. peak_memory_bytes, peak_rank: the largest peak of any rank, of its
+    allocator or its device, and that rank; peak_device_bytes: the device's alone, where it is
+    known. breakdown_s: seconds by phase, adding up to batch_time_s. work: None where unknown.
     """
 
     status: Status
@@ -57,7 +65,11 @@ class Outcome:
     batch_time_s: float | None = None
     batch_time_ci95_s: tuple[float, float] | None = None
     steps: int = 0
+    warmup_steps: int = 0
+    slow_steps: int = 0
+    within_error_s: float | None = None
     peak_memory_bytes: int | None = None
     peak_rank: int | None = None
+    peak_device_bytes: int | None = None
     breakdown_s: Mapping[str, float] | None = None
     work: Work | None = None

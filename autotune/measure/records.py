@@ -28,8 +28,10 @@ class StepRecord:
 
     time_s: seconds from asking for the data to the end of the step. samples, tokens: of the
     whole global batch. phases_s: seconds by phase, adding up to time_s. peak_bytes: the most
-    that the rank's allocator had reserved (allocated, where it does not reserve) so far.
-    profiled: a profiler or a memory trace ran, so the time does not count.
+    that the rank's allocator had reserved (allocated, where it does not reserve) so far;
+    peak_device_bytes: the most that its device had in use, whoever held it. profiled: a
+    profiler or a memory trace ran, so the time does not count. skipped: the optimizer made
+    no update, as loss scaling does after an overflow.
     """
 
     step: int
@@ -37,9 +39,23 @@ class StepRecord:
     samples: int | None = None
     tokens: int | None = None
     loss: float | None = None
+    grad_norm: float | None = None
     phases_s: Mapping[str, float] | None = None
     peak_bytes: int | None = None
+    peak_device_bytes: int | None = None
     profiled: bool = False
+    skipped: bool = False
+
+    @property
+    def shortfall(self) -> str | None:
+        """Why the step did not do its full work, None where it did."""
+        if self.skipped:
+            return "its update was skipped"
+        if self.loss is not None and not math.isfinite(self.loss):
+            return "its loss is not finite"
+        if self.grad_norm is not None and not math.isfinite(self.grad_norm):
+            return "its gradient is not finite"
+        return None
 
 
 @dataclass(frozen=True)
@@ -64,35 +80,68 @@ class RankRecords:
 
     @property
     def peak_bytes(self) -> int | None:
-        """The largest number of bytes that the rank reported, or None."""
+        """The largest number of bytes that the rank's allocator held, or None."""
         peaks = [s.peak_bytes for s in self.steps] + [e.peak_bytes for e in self.errors]
         return max((peak for peak in peaks if peak is not None), default=None)
+
+    @property
+    def peak_device_bytes(self) -> int | None:
+        """The largest number of bytes that were in use on the rank's device, or None."""
+        return max(
+            (s.peak_device_bytes for s in self.steps if s.peak_device_bytes is not None),
+            default=None,
+        )
 
 
 def parse_rank_records(rank: int, lines: Iterable[str]) -> RankRecords:
     """Reads one `rank<k>.jsonl`."""
-    started = ended = False
-    steps: list[StepRecord] = []
-    errors: list[RankError] = []
+    reader = RankReader(rank)
     for line in lines:
+        reader.feed(line)
+    return reader.records
+
+
+class RankReader:
+    """Reads the lines of one rank as they come."""
+
+    def __init__(self, rank: int) -> None:
+        self._rank = rank
+        self._started = False
+        self._ended = False
+        self._steps: list[StepRecord] = []
+        self._errors: list[RankError] = []
+
+    def feed(self, line: str) -> None:
+        """Takes one whole line."""
         entry = _entry(line)
         event = entry.get("event")
         if event == "start":
-            started = True
+            self._started = True
         elif event == "end":
-            ended = True
+            self._ended = True
         elif event == "step":
-            steps.append(_step(entry, len(steps)))
+            self._steps.append(_step(entry, len(self._steps)))
         elif event == "error":
-            errors.append(
+            self._errors.append(
                 RankError(
-                    rank,
+                    self._rank,
                     str(entry.get("kind") or "exception"),
                     str(entry.get("message") or "no message"),
                     _peak(entry),
                 )
             )
-    return RankRecords(rank, started, ended, tuple(steps), tuple(errors))
+
+    @property
+    def records(self) -> RankRecords:
+        """What has been read so far."""
+        return RankRecords(
+            self._rank, self._started, self._ended, tuple(self._steps), tuple(self._errors)
+        )
+
+    @property
+    def steps_read(self) -> int:
+        """How many steps the rank has recorded so far."""
+        return len(self._steps)
 
 
 def _entry(line: str) -> dict[str, Any]:
@@ -113,11 +162,14 @@ def _step(entry: Mapping[str, Any], position: int) -> StepRecord:
         tokens=_integer(entry.get("tokens")),
         # An absent loss is no loss, one that is null or not finite is a broken step.
         loss=_number(entry["loss"]) if "loss" in entry else None,
+        grad_norm=_number(entry["grad_norm"]) if "grad_norm" in entry else None,
         phases_s={name: _number(phases.get(name, 0.0)) for name in PHASES}
         if isinstance(phases, Mapping)
         else None,
         peak_bytes=_peak(entry),
+        peak_device_bytes=_integer(entry.get("peak_device_bytes")),
         profiled=bool(entry.get("profiled", False)),
+        skipped=bool(entry.get("skipped", False)),
     )
 
 

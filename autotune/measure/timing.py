@@ -1,9 +1,12 @@
-"""Step times -> the time of one global batch, with its interval.
+"""Step times -> the time of one global batch, with its error within the run.
 
 The data window is a fixed sequence of global batches, and batches differ in length, so a
-step is compared only with the steps at the same place in the window: the estimate is the
-mean over the window of each place's mean, and its error comes from the spread within
-places (stratified sampling; Cochran, Sampling Techniques, 5.3-5.4).
+step is compared only with the steps of the same batch: the estimate is the mean over the
+window of each batch's mean, and its error comes from the relative spread within batches
+(stratified sampling; Cochran, Sampling Techniques, 5.3-5.4). A machine that is slower for
+a while makes neighbouring steps alike, which that error does not see; so the means of whole
+passes over the window are looked at too, and the larger error counts (batch means; Law,
+Simulation Modeling and Analysis, 9.5.3).
 """
 
 from __future__ import annotations
@@ -12,6 +15,124 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from autotune.measure.student import student_t_975
+from autotune.measure.warmup import TimedStep, place_references, spread_of
+
+# A step this much slower than its batch's usual time was disturbed, unless such are many.
+_SLOW_SPREADS = 5.0
+_LEAST_SLOW = 0.15
+_MOST_SLOW_SHARE = 0.25
+_LEAST_FREEDOM = 2
+_LEAST_BLOCKS = 4
+_BLOCK = 4
+
+
+@dataclass(frozen=True)
+class RunEstimate:
+    """Seconds for one global batch in one run.
+
+    error_s: standard error within the run, None where the run was too short to tell.
+    freedom: its degrees of freedom. used: numbers of the steps that count. slow_steps: how
+    many were left out, since something disturbed them.
+    """
+
+    mean_s: float
+    error_s: float | None
+    freedom: float
+    used: tuple[int, ...]
+    slow_steps: int = 0
+
+    @property
+    def steps(self) -> int:
+        """How many steps count."""
+        return len(self.used)
+
+    @property
+    def relative_half_width(self) -> float:
+        """Half of the 95 % interval within the run over the mean; infinite where unknown."""
+        if self.error_s is None:
+            return math.inf
+        return student_t_975(self.freedom) * self.error_s / self.mean_s
+
+
+def estimate_run(steps: Sequence[TimedStep], window_steps: int = 1) -> RunEstimate:
+    """The mean time over the data window.
+
+    steps: scored steps in order, warm-up taken out. window_steps: batches in the window, each
+    of which must occur. Steps that were disturbed (slower than the usual time of their batch
+    by five spreads and 15 %) are left out while they are at most a quarter.
+    Raises ValueError when a batch of the window never occurs.
+    """
+    kept = _undisturbed(steps)
+    if len({step.place for step in kept}) < window_steps:
+        raise ValueError(f"{len(kept)} steps do not cover the data window of {window_steps}")
+    means = _place_means(kept)
+    mean = statistics.fmean(means.values())
+    error, freedom = _larger(_error_within_places(kept, means), _error_of_blocks(kept, means))
+    return RunEstimate(
+        mean,
+        None if error is None else error * mean,
+        freedom,
+        tuple(step.step for step in kept),
+        len(steps) - len(kept),
+    )
+
+
+def _undisturbed(steps: Sequence[TimedStep]) -> list[TimedStep]:
+    references = place_references(steps)
+    ratios = [step.time_s / references[step.place] for step in steps]
+    bound = 1 + max(_LEAST_SLOW, _SLOW_SPREADS * spread_of(ratios))
+    kept = [step for step, ratio in zip(steps, ratios, strict=True) if ratio <= bound]
+    few = len(steps) - len(kept) <= _MOST_SLOW_SHARE * len(steps)
+    return kept if few else list(steps)
+
+
+def _place_means(steps: Sequence[TimedStep]) -> dict[int, float]:
+    times: dict[int, list[float]] = {}
+    for step in steps:
+        times.setdefault(step.place, []).append(step.time_s)
+    return {place: statistics.fmean(values) for place, values in times.items()}
+
+
+def _error_within_places(
+    steps: Sequence[TimedStep], means: dict[int, float]
+) -> tuple[float | None, float]:
+    """Relative standard error of the window's mean, from the spread within batches."""
+    freedom = len(steps) - len(means)
+    if freedom < _LEAST_FREEDOM:
+        return None, 0.0
+    residual = sum((step.time_s / means[step.place] - 1) ** 2 for step in steps)
+    variance = residual / freedom
+    counts = dict.fromkeys(means, 0)
+    for step in steps:
+        counts[step.place] += 1
+    window = statistics.fmean(means.values()) * len(means)
+    share = sum((means[place] / window) ** 2 / counts[place] for place in means)
+    return math.sqrt(variance * share), freedom
+
+
+def _error_of_blocks(
+    steps: Sequence[TimedStep], means: dict[int, float]
+) -> tuple[float | None, float]:
+    """Relative standard error from the means of stretches of neighbouring steps."""
+    length = max(_BLOCK, len(means))
+    ratios = [step.time_s / means[step.place] for step in steps]
+    blocks = [
+        statistics.fmean(ratios[start : start + length])
+        for start in range(0, len(ratios) - length + 1, length)
+    ]
+    if len(blocks) < _LEAST_BLOCKS:
+        return None, 0.0
+    return statistics.stdev(blocks) / math.sqrt(len(blocks)), len(blocks) - 1
+
+
+def _larger(
+    one: tuple[float | None, float], other: tuple[float | None, float]
+) -> tuple[float | None, float]:
+    if one[0] is None or other[0] is None:
+        return one if other[0] is None else other
+    return max(one, other, key=lambda pair: (pair[0] or 0.0) * student_t_975(pair[1]))
 
 
 @dataclass(frozen=True)
@@ -23,62 +144,16 @@ class BatchTime:
     steps: int
 
 
-def estimate_batch_time(times_s: Sequence[float], window_steps: int = 1) -> BatchTime:
-    """The mean time over the data window and its 95 % interval.
-
-    times_s: scored steps in order, the first at place 0 of the window. window_steps: number
-    of global batches in the window; steps of a pass that was not finished are left out.
-    Raises ValueError for an empty sequence or fewer steps than one window.
-    """
-    passes = len(times_s) // window_steps
-    if passes < 1:
-        raise ValueError(f"{len(times_s)} steps are less than the data window of {window_steps}")
-    times = times_s[: passes * window_steps]
-    mean = statistics.fmean(times)
-    freedom = len(times) - window_steps
-    if freedom < 1:
-        return BatchTime(mean, None, len(times))
-    residual = 0.0
-    for place in range(window_steps):
-        here = times[place::window_steps]
-        centre = statistics.fmean(here)
-        residual += sum((time - centre) ** 2 for time in here)
-    error = math.sqrt(residual / freedom / len(times))
-    half = student_t_975(freedom) * error
-    return BatchTime(mean, (max(mean - half, 0.0), mean + half), len(times))
-
-
-# Quantiles for few degrees of freedom, where the series below is not good enough.
-_T_975 = (12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281)
-
-
-def student_t_975(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t distribution, within 1e-4.
-
-    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5, with the
-    table 26.10 for up to ten degrees of freedom.
-    """
-    if freedom < 1:
-        raise ValueError(f"freedom must be at least 1, got {freedom}")
-    if freedom <= len(_T_975):
-        return _T_975[freedom - 1]
-    x = statistics.NormalDist().inv_cdf(0.975)
-    g1 = (x**3 + x) / 4
-    g2 = (5 * x**5 + 16 * x**3 + 3 * x) / 96
-    g3 = (3 * x**7 + 19 * x**5 + 17 * x**3 - 15 * x) / 384
-    return x + g1 / freedom + g2 / freedom**2 + g3 / freedom**3
-
-
 @dataclass(frozen=True)
 class Speedup:
-    """How many times as fast as the baseline, from two independent estimates."""
+    """How many times as fast as the baseline, with a 95 % interval where there is one."""
 
     ratio: float
     ci95: tuple[float, float] | None
 
 
 def speedup(baseline: BatchTime, candidate: BatchTime) -> Speedup:
-    """Baseline over candidate, with a 95 % interval (delta method on the logarithm)."""
+    """Baseline over candidate, two independent estimates (delta method on the logarithm)."""
     ratio = baseline.mean_s / candidate.mean_s
     if baseline.ci95_s is None or candidate.ci95_s is None:
         return Speedup(ratio, None)

@@ -1,22 +1,47 @@
-"""`trials.jsonl`: the results themselves. The database can be rebuilt from it."""
+"""`trials.jsonl` and `repeats.jsonl`: the results themselves.
+
+The database can be rebuilt from the first.
+"""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, Protocol, Self, TypeVar
 
 from autotune.errors import UserError
-from autotune.study.trial_record import TrialRecord
+
+
+class JournalEntry(Protocol):
+    """What is kept, one a line."""
+
+    @property
+    def number(self) -> int:
+        """Its number, which no other entry has."""
+        ...
+
+    def to_line(self) -> str:
+        """The text of its line, without the end."""
+        ...
+
+    @classmethod
+    def from_line(cls, line: str) -> Self:
+        """Reads a line. Raises ValueError, TypeError, KeyError, IndexError or AttributeError."""
+        ...
+
+
+Entry = TypeVar("Entry", bound=JournalEntry)
 
 
 @dataclass(frozen=True)
-class Journal:
-    """An append-only file with one writer."""
+class Journal(Generic[Entry]):
+    """An append-only file with one writer. kind: the class of its entries."""
 
     path: Path
+    kind: type[Entry]
 
-    def read(self) -> list[TrialRecord]:
+    def read(self) -> list[Entry]:
         """All finished trials in the order in which they ended.
 
         A last line without its end is what a kill in the middle of a write leaves; it is
@@ -25,16 +50,16 @@ class Journal:
         if not self.path.exists():
             return []
         whole, _, _ = self.path.read_bytes().rpartition(b"\n")
-        records: list[TrialRecord] = []
+        records: list[Entry] = []
         numbers: set[int] = set()
         for number, line in enumerate(whole.split(b"\n"), start=1):
             if not line.strip():
                 continue
             try:
-                record = TrialRecord.from_line(line.decode("utf-8"))
-                if record.trial in numbers:
-                    raise ValueError(f"trial {record.trial} is there twice")
-                numbers.add(record.trial)
+                record = self.kind.from_line(line.decode("utf-8"))
+                if record.number in numbers:
+                    raise ValueError(f"trial {record.number} is there twice")
+                numbers.add(record.number)
                 records.append(record)
             except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
                 raise UserError(
@@ -59,7 +84,7 @@ class Journal:
             os.fsync(file.fileno())
         return len(content) - keep
 
-    def append(self, *records: TrialRecord) -> None:
+    def append(self, *records: Entry) -> None:
         """Adds finished trials; they are on the disk when this returns."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = b"".join(record.to_line().encode("utf-8") + b"\n" for record in records)

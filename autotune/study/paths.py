@@ -28,6 +28,11 @@ class StudyPaths:
         return self.root / "trials.jsonl"
 
     @property
+    def repeats_journal(self) -> Path:
+        """One line a repeat of a trial: controls, rechecks, certification."""
+        return self.root / "repeats.jsonl"
+
+    @property
     def best(self) -> Path:
         """The best feasible configuration so far."""
         return self.root / "best.yaml"
@@ -47,6 +52,21 @@ class StudyPaths:
         return self.trials / f"{number:04d}"
 
     @property
+    def repeats(self) -> Path:
+        """The folder of all repeats."""
+        return self.root / "repeats"
+
+    def repeat(self, number: int) -> Path:
+        """The folder of one repeat."""
+        return self.repeats / f"{number:04d}"
+
+    def next_profiled(self) -> Path:
+        """A folder, not made yet, for a run that somebody wants to profile."""
+        folder = self.root / "profiles"
+        taken = [int(path.name) for path in folder.glob("*") if path.name.isdecimal()]
+        return folder / f"{max(taken, default=-1) + 1:04d}"
+
+    @property
     def report(self) -> Path:
         """The folder of the report."""
         return self.root / "report"
@@ -60,6 +80,11 @@ class StudyPaths:
     def report_table(self) -> Path:
         """Every trial as a row."""
         return self.report / "trials.csv"
+
+
+def profile_folder(trial_folder: Path) -> Path:
+    """What profilers wrote."""
+    return trial_folder / "profile"
 
 
 def rank_records_file(trial_folder: Path, rank: int) -> Path:

@@ -20,6 +20,7 @@ from autotune.study.files import write_atomically
 from autotune.study.identity import Identity, differences
 from autotune.study.journal import Journal
 from autotune.study.paths import StudyPaths
+from autotune.study.repeat import Repeat
 from autotune.study.storage import OptunaStore, slowest, without_password
 from autotune.study.trial_record import TrialRecord
 from autotune.study.yaml_text import to_yaml
@@ -31,15 +32,17 @@ log = logging.getLogger(__name__)
 class Study:
     """The results so far and where new ones go. The sweep holds the study's lock.
 
-    records: finished trials in the order in which they ended.
+    records: finished trials in the order in which they ended; repeats: further runs of them.
     """
 
     paths: StudyPaths
     space: LegalSpace
     identity: Identity
     store: OptunaStore
-    journal: Journal
+    journal: Journal[TrialRecord]
+    repeats_journal: Journal[Repeat]
     records: list[TrialRecord] = field(default_factory=list)
+    repeats: list[Repeat] = field(default_factory=list)
 
     @classmethod
     def open(
@@ -59,25 +62,28 @@ class Study:
         known = read_identity(paths)
         if known is not None:
             check_same(known, identity, name, paths)
-        journal = Journal(paths.journal)
+        journal = trials_journal(paths)
         records = journal.read()
+        repeats_journal = repeats_journal_of(paths)
+        repeats = repeats_journal.read()
         for record in records:
             if space.find(record.parameters) is None:
                 raise UserError(
                     f"{paths.journal}: trial {record.trial} ({record.parameters}) is no "
                     "legal point of this space; start a new study with study.name=NAME"
                 )
-        cut = journal.repair()
-        if cut:
-            log.warning(
-                "%s ended in the middle of a line; %d bytes were cut off", paths.journal, cut
-            )
+        for one in (journal, repeats_journal):
+            cut = one.repair()
+            if cut:
+                log.warning(
+                    "%s ended in the middle of a line; %d bytes were cut off", one.path, cut
+                )
         store = OptunaStore.open(
             name, storage_url, paths.database, Encoding(space), memory_limit_bytes, records
         )
         paths.trials.mkdir(parents=True, exist_ok=True)
         _write_config(paths, configuration, identity)
-        return cls(paths, space, identity, store, journal, records)
+        return cls(paths, space, identity, store, journal, repeats_journal, records, repeats)
 
     @property
     def encoding(self) -> Encoding:
@@ -108,17 +114,22 @@ class Study:
         A number may come again when the database was lost while a trial ran; what that trial
         left has no result, and must not be read as the new one's.
         """
-        folder = self.paths.trial(number)
-        if folder.exists():
-            shutil.rmtree(folder)
-        folder.mkdir(parents=True)
-        return folder
+        return _empty(self.paths.trial(number))
+
+    def new_repeat_folder(self, number: int) -> Path:
+        """An empty folder for the repeat."""
+        return _empty(self.paths.repeat(number))
 
     def finish(self, record: TrialRecord) -> None:
         """Keeps a result: in the journal first, then in the database."""
         self.journal.append(record)
         self.records.append(record)
         self.store.tell(record, slowest(self.records))
+
+    def keep_repeat(self, repeat: Repeat) -> None:
+        """Keeps another run of a point."""
+        self.repeats_journal.append(repeat)
+        self.repeats.append(repeat)
 
     def take_over(self, records: Sequence[TrialRecord]) -> None:
         """Keeps results of an older study, numbered anew; `taken_from` says whence."""
@@ -134,6 +145,23 @@ class Study:
     def close_running(self, reason: str) -> None:
         """Closes trials that have no result; their points may be tried again."""
         self.store.close_open(reason)
+
+
+def trials_journal(paths: StudyPaths) -> Journal[TrialRecord]:
+    """The journal of the study's trials."""
+    return Journal(paths.journal, TrialRecord)
+
+
+def repeats_journal_of(paths: StudyPaths) -> Journal[Repeat]:
+    """The journal of the study's repeats."""
+    return Journal(paths.repeats_journal, Repeat)
+
+
+def _empty(folder: Path) -> Path:
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def read_identity(paths: StudyPaths) -> Identity | None:

@@ -35,6 +35,11 @@ class TrialRecord:
     taken_from: Mapping[str, Any] | None = field(default=None)
 
     @property
+    def number(self) -> int:
+        """The trial's number."""
+        return self.trial
+
+    @property
     def status(self) -> Status:
         """The status of the outcome."""
         return self.outcome.status
@@ -53,23 +58,12 @@ class TrialRecord:
         """Whether it counts towards `search.max_trials`: run here, to an end of its own."""
         return self.taken_from is None and not self.status.may_retry
 
-    def to_line(self) -> str:
-        """The JSON text, without a line end."""
-        outcome = self.outcome
+    def to_data(self) -> dict[str, Any]:
+        """As plain values, by the names of the contract."""
         entry: dict[str, Any] = {
             "trial": self.trial,
             "parameters": dict(self.parameters),
-            "status": outcome.status.value,
-            "reason": outcome.reason,
-            "batch_time_s": outcome.batch_time_s,
-            "batch_time_ci95_s": outcome.batch_time_ci95_s,
-            "steps": outcome.steps,
-            "peak_memory_bytes": outcome.peak_memory_bytes,
-            "peak_rank": outcome.peak_rank,
-            "breakdown_s": None if outcome.breakdown_s is None else dict(outcome.breakdown_s),
-            "work": None
-            if outcome.work is None
-            else {"samples": outcome.work.samples, "tokens": outcome.work.tokens},
+            **outcome_data(self.outcome),
             "cost_s": self.cost_s,
             "started_at": self.started_at,
             "ended_at": self.ended_at,
@@ -78,7 +72,11 @@ class TrialRecord:
         }
         if self.taken_from is not None:
             entry["taken_from"] = dict(self.taken_from)
-        return json.dumps(entry, ensure_ascii=False, allow_nan=False)
+        return entry
+
+    def to_line(self) -> str:
+        """The JSON text, without a line end."""
+        return json.dumps(self.to_data(), ensure_ascii=False, allow_nan=False)
 
     @classmethod
     def from_line(cls, line: str) -> TrialRecord:
@@ -86,22 +84,15 @@ class TrialRecord:
         entry = json.loads(line)
         if not isinstance(entry, dict) or any(key not in entry for key in _REQUIRED):
             raise ValueError(f"no trial record: {line[:80]!r}")
-        interval, work = entry.get("batch_time_ci95_s"), entry.get("work")
-        outcome = Outcome(
-            status=Status(entry["status"]),
-            reason=str(entry["reason"]),
-            batch_time_s=_positive(entry.get("batch_time_s")),
-            batch_time_ci95_s=None if interval is None else (interval[0], interval[1]),
-            steps=int(entry.get("steps") or 0),
-            peak_memory_bytes=_count(entry.get("peak_memory_bytes")),
-            peak_rank=_count(entry.get("peak_rank")),
-            breakdown_s=_breakdown(entry.get("breakdown_s")),
-            work=None if work is None else Work(work.get("samples"), work.get("tokens")),
-        )
+        return cls.from_data(entry)
+
+    @classmethod
+    def from_data(cls, entry: Mapping[str, Any]) -> TrialRecord:
+        """From what `to_data` gave. Raises ValueError, TypeError, KeyError or IndexError."""
         return cls(
             trial=int(entry["trial"]),
             parameters=Point(entry["parameters"]),
-            outcome=outcome,
+            outcome=outcome_from(entry),
             cost_s=float(entry.get("cost_s") or 0.0),
             started_at=float(entry.get("started_at") or 0.0),
             ended_at=float(entry.get("ended_at") or 0.0),
@@ -109,6 +100,50 @@ class TrialRecord:
             fingerprint=str(entry.get("fingerprint") or ""),
             taken_from=entry.get("taken_from"),
         )
+
+
+def outcome_data(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as plain values, by the names of the contract."""
+    work = outcome.work
+    return {
+        "status": outcome.status.value,
+        "reason": outcome.reason,
+        "batch_time_s": outcome.batch_time_s,
+        "batch_time_ci95_s": outcome.batch_time_ci95_s,
+        "steps": outcome.steps,
+        "warmup_steps": outcome.warmup_steps,
+        "slow_steps": outcome.slow_steps,
+        "within_error_s": outcome.within_error_s,
+        "peak_memory_bytes": outcome.peak_memory_bytes,
+        "peak_rank": outcome.peak_rank,
+        "peak_device_bytes": outcome.peak_device_bytes,
+        "breakdown_s": None if outcome.breakdown_s is None else dict(outcome.breakdown_s),
+        "work": None
+        if work is None
+        else {"samples": work.samples, "tokens": work.tokens, "losses": list(work.losses)},
+    }
+
+
+def outcome_from(entry: Mapping[str, Any]) -> Outcome:
+    """From what `outcome_data` gave, or an older version of it. Raises ValueError."""
+    interval, work = entry.get("batch_time_ci95_s"), entry.get("work")
+    return Outcome(
+        status=Status(entry["status"]),
+        reason=str(entry["reason"]),
+        batch_time_s=_positive(entry.get("batch_time_s")),
+        batch_time_ci95_s=None if interval is None else (interval[0], interval[1]),
+        steps=int(entry.get("steps") or 0),
+        warmup_steps=int(entry.get("warmup_steps") or 0),
+        slow_steps=int(entry.get("slow_steps") or 0),
+        within_error_s=entry.get("within_error_s"),
+        peak_memory_bytes=_count(entry.get("peak_memory_bytes")),
+        peak_rank=_count(entry.get("peak_rank")),
+        peak_device_bytes=_count(entry.get("peak_device_bytes")),
+        breakdown_s=_breakdown(entry.get("breakdown_s")),
+        work=None
+        if work is None
+        else Work(work.get("samples"), work.get("tokens"), tuple(work.get("losses") or ())),
+    )
 
 
 def _count(value: object) -> int | None:

@@ -1,4 +1,4 @@
-"""One sweep over one study."""
+"""One sweep over one study: the search, with control runs of the baseline in between."""
 
 from __future__ import annotations
 
@@ -7,31 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from autotune.config.schema import SearchConfig
-from autotune.measure.judge import JudgeSettings, judge
-from autotune.measure.outcome import Status, Work
-from autotune.measure.read import read_ranks, steps_done
-from autotune.ports import (
-    Deadlines,
-    Launcher,
-    MeasurementPlan,
-    Placement,
-    Trainer,
-    TrialEnd,
-    TrialRequest,
-)
+from autotune.certify.results import next_repeat
+from autotune.measure.outcome import Status
+from autotune.ports import Launcher
 from autotune.search.point_sampler import PointSampler
 from autotune.space.point import Point
 from autotune.study.best import record_of
+from autotune.study.repeat import Role
 from autotune.study.study import Study
 from autotune.study.trial_record import TrialRecord
-from autotune.sweep.progress import Listener, Progress, RunningTrial, estimate_left_s
+from autotune.sweep.bench import Bench
+from autotune.sweep.plan import SweepPlan
+from autotune.sweep.progress import Listener, Progress, estimate_left_s, typical_cost_s
 
-_TICK_S = 1.0
+_TICK_S = 0.5
 # Trials that fail one after the other, from the first on, for the same reason: the cause is
 # not in the points.
 _HOPELESS_AFTER = 5
 _INTERRUPTIONS = 3
+# Of `max_hours`, certification may keep back this share.
+_MOST_RESERVED = 1 / 3
 
 
 class SweepEnd(StrEnum):
@@ -43,17 +38,6 @@ class SweepEnd(StrEnum):
     HOPELESS = "the first trials all failed for the same reason"
 
 
-@dataclass(frozen=True)
-class SweepPlan:
-    """What stays the same during a sweep."""
-
-    search: SearchConfig
-    placement: Placement
-    deadlines: Deadlines
-    measurement: MeasurementPlan
-    judge: JudgeSettings
-
-
 @dataclass
 class Sweep:
     """The loop. `first` are points that are tried before the sampler is asked.
@@ -62,19 +46,18 @@ class Sweep:
     """
 
     study: Study
-    trainer: Trainer
+    bench: Bench
     launcher: Launcher
     sampler: PointSampler
     plan: SweepPlan
     listener: Listener
     changed: Callable[[], None]
     first: list[Point] = field(default_factory=list)
-    _running: dict[int, RunningTrial] = field(default_factory=dict)
     _queue: list[Point] = field(default_factory=list)
     _started_at: float = 0.0
 
     def run(self) -> SweepEnd:
-        """Runs until the budget or the space is used up, and says which.
+        """Runs until the budget or the space is used up, and says which; then certifies.
 
         Trials that run when the budget ends are finished. An interrupt passes through; the
         caller closes the launcher and `stop` closes the trials.
@@ -86,59 +69,96 @@ class Sweep:
         again = [point for point, times in interrupted.items() if times <= _INTERRUPTIONS]
         wanted = [self.study.space.baseline, *self.first, *lost, *again]
         self._queue = [p for p in dict.fromkeys(wanted) if not self._is_measured(p)]
+        end = self._search()
+        if end is not SweepEnd.HOPELESS:
+            self._certify()
+        return end
+
+    def _search(self) -> SweepEnd:
         while True:
             end = self._launch_what_fits()
-            if not self._running:
+            if not self.bench.running:
                 assert end is not None, "a slot is free and there is no reason to leave it so"
                 return end
-            ended = self.launcher.wait(_TICK_S)
-            for trial_end in ended:
-                self._finish(trial_end)
-            self.listener.moment(self.progress())
+            self._wait()
+
+    def _certify(self) -> None:
+        """Rechecks, then the contest, one run at a time."""
+        while (order := next_repeat(self.bench.results)) is not None:
+            self.bench.start_repeat(*order)
+            while self.bench.running:
+                self._wait()
+
+    def _wait(self) -> None:
+        for record in self.bench.wait(_TICK_S):
+            if isinstance(record, TrialRecord):
+                if self._is_open_again(record):
+                    self._queue.append(record.parameters)
+                self.changed()
+                self.listener.finished(record, self.progress())
+            else:
+                self.changed()
+                self.listener.repeated(record, self.progress())
+        self.listener.moment(self.progress())
 
     def stop(self, reason: str) -> list[int]:
         """Closes the running trials without a result; returns their numbers."""
-        numbers = list(self._running)
-        self._running.clear()
+        numbers = [trial.trial for trial in self.bench.running if trial.role is None]
+        self.bench.forget()
         self.study.close_running(reason)
         return numbers
 
     def progress(self) -> Progress:
         """This moment, for a person."""
-        now, study = self.launcher.now(), self.study
-        running = tuple(self._with_steps(trial) for trial in self._running.values())
+        now, study, running = self.launcher.now(), self.study, self.bench.running
         return Progress(
             running=running,
-            records=tuple(study.records),
-            baseline_point=study.space.baseline,
+            results=self.bench.results,
             finished=study.finished,
             max_trials=self.plan.search.max_trials,
             unseen=self._unseen_count(),
             left_s=estimate_left_s(
                 study.records,
                 running,
-                min(self._trials_left(), self._unseen_count()),
+                max(min(self._trials_left(), self._unseen_count()), 0),
                 self.launcher.slots,
                 self._time_left_s(),
                 now,
+                self.bench.repeats_left(self._trials_left()),
             ),
             now=now,
         )
 
     def _launch_what_fits(self) -> SweepEnd | None:
         """Fills the free slots; why nothing more is launched, or None when all are taken."""
-        while len(self._running) < self.launcher.slots:
+        while self.bench.free_slots > 0:
             end = self._reason_to_end()
             if end is not None:
                 return end
-            self._launch()
+            if self._control_is_due():
+                self.bench.start_repeat(Role.CONTROL, self.study.space.baseline, 0)
+            elif self._queue:
+                point = self._queue.pop(0)
+                self.bench.start_trial(self.study.ask_for(point), point)
+            else:
+                self.bench.start_trial(*self.study.ask(self.sampler))
         return None
+
+    def _control_is_due(self) -> bool:
+        every, base = self.plan.control_every, self.bench.results.baseline_standing
+        if not every or base is None or not base.is_usable or not self._trials_left():
+            return False
+        running = self.bench.running
+        controls = sum(repeat.role is Role.CONTROL for repeat in self.study.repeats)
+        controls += sum(trial.role is Role.CONTROL for trial in running)
+        trials = self.study.finished + sum(trial.role is None for trial in running)
+        return trials // every > controls
 
     def _reason_to_end(self) -> SweepEnd | None:
         if self._trials_left() <= 0:
             return SweepEnd.TRIALS_USED
         left_s = self._time_left_s()
-        if left_s is not None and left_s <= 0:
+        if left_s is not None and left_s <= self._reserved_s():
             return SweepEnd.TIME_USED
         if not self._queue and self._unseen_count() == 0:
             return SweepEnd.SPACE_USED
@@ -147,7 +167,8 @@ class Sweep:
         return None
 
     def _trials_left(self) -> int:
-        return self.plan.search.max_trials - self.study.finished - len(self._running)
+        running = sum(trial.role is None for trial in self.bench.running)
+        return self.plan.search.max_trials - self.study.finished - running
 
     def _time_left_s(self) -> float | None:
         if self.plan.search.max_hours is None:
@@ -155,9 +176,17 @@ class Sweep:
         used = self.launcher.now() - self._started_at
         return self.plan.search.max_hours * 3600 - used
 
+    def _reserved_s(self) -> float:
+        """Seconds of `max_hours` that certification will take."""
+        typical = typical_cost_s(self.study.records)
+        if typical is None or self.plan.search.max_hours is None:
+            return 0.0
+        most = self.plan.search.max_hours * 3600 * _MOST_RESERVED
+        return min(typical * self.bench.repeats_left(self._trials_left()), most)
+
     def _unseen_count(self) -> int:
         taken = {r.parameters for r in self.study.records if not self._is_open_again(r)}
-        taken |= {trial.point for trial in self._running.values()}
+        taken |= {trial.point for trial in self.bench.running}
         return len(self.study.space.points) - len(taken)
 
     def _is_open_again(self, record: TrialRecord) -> bool:
@@ -169,63 +198,6 @@ class Sweep:
     def _is_measured(self, point: Point) -> bool:
         record = record_of(self.study.records, point)
         return record is not None and not self._is_open_again(record)
-
-    def _launch(self) -> None:
-        if self._queue:
-            point = self._queue.pop(0)
-            number = self.study.ask_for(point)
-        else:
-            number, point = self.study.ask(self.sampler)
-        folder = self.study.new_trial_folder(number)
-        trial = RunningTrial(
-            trial=number,
-            point=point,
-            attempt=self.study.attempts(point) + 1,
-            started_at=self.launcher.now(),
-            total_steps=self.plan.measurement.total_steps,
-        )
-        self.launcher.start(
-            TrialRequest(
-                trial=number,
-                attempt=trial.attempt,
-                folder=folder,
-                program=self.trainer.trial_program(point, self.plan.measurement, folder),
-                placement=self.plan.placement,
-                deadlines=self.plan.deadlines,
-            )
-        )
-        self._running[number] = trial
-        self.listener.started(trial)
-
-    def _finish(self, end: TrialEnd) -> None:
-        trial = self._running.pop(end.trial)
-        ranks = read_ranks(self.study.paths.trial(end.trial), self.plan.placement.world_size)
-        record = TrialRecord(
-            trial=end.trial,
-            parameters=trial.point,
-            outcome=judge(end, ranks, self.plan.judge, self._baseline_work()),
-            cost_s=end.ended_at - end.started_at,
-            started_at=end.started_at,
-            ended_at=end.ended_at,
-            attempt=trial.attempt,
-            fingerprint=self.study.identity.fingerprint,
-        )
-        self.study.finish(record)
-        if self._is_open_again(record):
-            self._queue.append(trial.point)
-        self.changed()
-        self.listener.finished(record, self.progress())
-
-    def _baseline_work(self) -> Work | None:
-        record = record_of(self.study.records, self.study.space.baseline)
-        return None if record is None else record.outcome.work
-
-    def _with_steps(self, trial: RunningTrial) -> RunningTrial:
-        folder = self.study.paths.trial(trial.trial)
-        steps = steps_done(folder, self.plan.placement.world_size)
-        return RunningTrial(
-            trial.trial, trial.point, trial.attempt, trial.started_at, steps, trial.total_steps
-        )
 
 
 def is_hopeless(records: list[TrialRecord]) -> bool:

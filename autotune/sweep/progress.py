@@ -7,14 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from autotune.certify.results import Results
 from autotune.space.point import Point
-from autotune.study.best import best_record, record_of
+from autotune.study.best import record_of
+from autotune.study.repeat import Repeat, Role
 from autotune.study.trial_record import TrialRecord
 
 
 @dataclass(frozen=True)
 class RunningTrial:
-    """A trial on the devices now. started_at: launcher clock, seconds. steps: done so far."""
+    """A run on the devices now. started_at: launcher clock, seconds. steps: done so far.
+
+    role: None for a trial, else why a measured point runs again; trial is then the repeat's
+    number, and round that of a contest.
+    """
 
     trial: int
     point: Point
@@ -22,20 +28,21 @@ class RunningTrial:
     started_at: float
     steps: int = 0
     total_steps: int = 0
+    role: Role | None = None
+    round: int = 0
 
 
 @dataclass(frozen=True)
 class Progress:
     """One moment of a sweep.
 
-    finished, max_trials: trials that count, and their bound. unseen: legal points that
-    nobody has tried. left_s: estimate of the seconds that remain, None before the first
-    trial has ended. now: launcher clock.
+    results: all runs so far. finished, max_trials: trials that count, and their bound. unseen:
+    legal points that nobody has tried. left_s: estimate of the seconds that remain, None
+    before the first trial has ended. now: launcher clock.
     """
 
     running: tuple[RunningTrial, ...]
-    records: tuple[TrialRecord, ...]
-    baseline_point: Point
+    results: Results
     finished: int
     max_trials: int
     unseen: int
@@ -43,9 +50,19 @@ class Progress:
     now: float
 
     @property
+    def records(self) -> Sequence[TrialRecord]:
+        """Finished trials."""
+        return self.results.records
+
+    @property
+    def baseline_point(self) -> Point:
+        """What the user runs today."""
+        return self.results.baseline
+
+    @property
     def best(self) -> TrialRecord | None:
-        """The best feasible trial so far."""
-        return best_record(self.records)
+        """The trial of the best feasible point so far."""
+        return self.results.best.record if self.results.best is not None else None
 
     @property
     def baseline(self) -> TrialRecord | None:
@@ -53,15 +70,12 @@ class Progress:
         return record_of(self.records, self.baseline_point)
 
 
-def finished_progress(
-    records: tuple[TrialRecord, ...], baseline_point: Point, max_trials: int
-) -> Progress:
+def finished_progress(results: Results, max_trials: int) -> Progress:
     """The state of a study on which no sweep is running here."""
     return Progress(
         running=(),
-        records=records,
-        baseline_point=baseline_point,
-        finished=sum(record.counts for record in records),
+        results=results,
+        finished=sum(record.counts for record in results.records),
         max_trials=max_trials,
         unseen=0,
         left_s=None,
@@ -73,15 +87,19 @@ class Listener(Protocol):
     """Shows a sweep to a person."""
 
     def started(self, trial: RunningTrial) -> None:
-        """A trial has been launched."""
+        """A run has been launched."""
         ...
 
     def finished(self, record: TrialRecord, progress: Progress) -> None:
         """A trial has ended and is kept."""
         ...
 
+    def repeated(self, repeat: Repeat, progress: Progress) -> None:
+        """Another run of a measured point has ended and is kept."""
+        ...
+
     def moment(self, progress: Progress) -> None:
-        """Called about once a second."""
+        """Called about twice a second."""
         ...
 
     def said(self, message: str) -> None:
@@ -96,16 +114,22 @@ def estimate_left_s(
     slots: int,
     deadline_left_s: float | None,
     now: float,
+    repeats_left: int = 0,
 ) -> float | None:
     """Seconds until the budget is used, from the median cost of the trials so far.
 
-    trials_left: trials that are still to be launched. deadline_left_s: what `max_hours`
-    leaves, which bounds the estimate.
+    trials_left: trials that are still to be launched; repeats_left: further runs of measured
+    points, one at a time. deadline_left_s: what `max_hours` leaves, which bounds the estimate.
     """
-    costs = [record.cost_s for record in records if record.cost_s > 0 and record.counts]
-    if not costs:
+    typical = typical_cost_s(records)
+    if typical is None:
         return deadline_left_s
-    typical = statistics.median(costs)
     waiting = sum(max(typical - (now - trial.started_at), 0.0) for trial in running)
-    left = (waiting + typical * trials_left) / slots
+    left = (waiting + typical * trials_left) / slots + typical * repeats_left
     return left if deadline_left_s is None else min(left, max(deadline_left_s, 0.0))
+
+
+def typical_cost_s(records: Sequence[TrialRecord]) -> float | None:
+    """Median seconds that a trial took its devices, None before one has ended."""
+    costs = [record.cost_s for record in records if record.cost_s > 0 and record.counts]
+    return statistics.median(costs) if costs else None

@@ -12,7 +12,8 @@ import math
 import os
 import platform
 import time
-from typing import IO, Any, Dict, Optional  # noqa: UP035 (Python 3.8 evaluates these)
+from pathlib import Path
+from typing import IO, Any, Dict, List, Optional  # noqa: UP035 (Python 3.8 evaluates these)
 
 RECORDS_VARIABLE = "AUTOTUNE_RECORDS"
 
@@ -21,6 +22,8 @@ class Recorder:
     """Appends records to `path`, each flushed at once so that a killed rank keeps them."""
 
     def __init__(self, path: Optional[str]) -> None:  # noqa: UP045
+        self.folder: Optional[Path] = Path(path).absolute().parent if path else None  # noqa: UP045
+        """The trial's folder, None outside a trial."""
         self._file: Optional[IO[str]] = None  # noqa: UP045
         if path:
             # Open as long as the rank runs: a line must not wait for a later flush.
@@ -56,6 +59,17 @@ class Recorder:
     def error(self, kind: str, message: str, **details: Any) -> None:
         """The rank stops early. kind: config, oom or exception."""
         self.write({"event": "error", "kind": kind, "message": message, **details})
+
+    def profile(self, request: Optional[str], path: str, steps: List[int], size: int) -> None:  # noqa: UP006, UP045
+        """A profile lies at `path`, relative to the trial's folder, and holds `steps`.
+
+        request: the id of the request that asked for it, None for the planned one. size: bytes.
+        """
+        self.write({"event": "profile", "id": request, "path": path, "steps": steps, "bytes": size})
+
+    def profile_failed(self, request: Optional[str], message: str) -> None:  # noqa: UP045
+        """A profile that was asked for does not come."""
+        self.write({"event": "profile", "id": request, "error": message})
 
     def write(self, record: Dict[str, Any]) -> None:  # noqa: UP006
         """Appends one record as one line."""

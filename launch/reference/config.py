@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import yaml
 
+from launch.rank.profile_options import ProfileOptions
 from launch.reference.schema import ConfigError, read_dataclass
 
 SpAlgorithm = Literal["ulysses", "ring", "usp"]
@@ -222,9 +223,15 @@ class DeviceConfig:
 
 @dataclass(frozen=True)
 class MeasurementConfig:
-    """Measuring trials only. memory_steps: first steps in which peak memory is observed."""
+    """Measuring trials only.
+
+    memory_steps: first of the `training.steps`, in which peak memory is observed. profile:
+    what is collected in the last of them. The steps between are scored; they end early when
+    the launcher asks for it, and a profile that is requested while they run adds its steps.
+    """
 
     memory_steps: int
+    profile: ProfileOptions | None = None
 
     def __post_init__(self) -> None:
         _require(
@@ -260,6 +267,16 @@ class Config:
         if isinstance(self.model, DitConfig):
             self._check_dit()
         self._check_data_sizes()
+        if self.measurement is not None:
+            self._check_steps(self.measurement)
+
+    def _check_steps(self, measurement: MeasurementConfig) -> None:
+        profile = measurement.profile.total_steps if measurement.profile else 0
+        _require(
+            measurement.memory_steps + profile <= self.training.steps,
+            f"training.steps={self.training.steps} must hold measurement.memory_steps="
+            f"{measurement.memory_steps} and the {profile} steps of measurement.profile",
+        )
 
     def _check_dit(self) -> None:
         parallel = self.parallel

@@ -58,6 +58,13 @@ class Device(Protocol):
         """Takes the cap away, so that a failed rank can say what happened."""
         ...
 
+    def used_bytes(self) -> int | None:
+        """Bytes in use on the whole device, whoever holds them; None where it has no memory.
+
+        More than an allocator knows of: buffers of NCCL, HCCL and CANN, and the context.
+        """
+        ...
+
     def is_out_of_memory(self, error: BaseException) -> bool:
         """Whether an exception says that this rank's memory is used up."""
         ...
@@ -94,6 +101,9 @@ class CpuDevice:
     def uncap_memory(self) -> None:
         """Lifts the process's cap."""
         cpu_memory.uncap()
+
+    def used_bytes(self) -> None:
+        """The host's memory is shared with all else that runs there."""
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """PyTorch's CPU allocator raises a plain RuntimeError; Python and numpy MemoryError."""
@@ -141,6 +151,11 @@ class AcceleratorDevice:
 
     def uncap_memory(self) -> None:
         """Nothing to do: reporting a failure needs no device memory."""
+
+    def used_bytes(self) -> int:
+        """As `mem_get_info` of torch.cuda and torch.npu says: all but what is free."""
+        free, total = torch.get_device_module(self.torch_device).mem_get_info(self.torch_device)
+        return int(total - free)
 
     def is_out_of_memory(self, error: BaseException) -> bool:
         """CUDA raises torch.OutOfMemoryError; torch_npu a RuntimeError that says so."""

@@ -38,10 +38,15 @@ class FlatParameters:
         for bucket in self.gradients.split(BUCKET_ELEMENTS):
             collectives.all_reduce_sum(bucket, world)
 
-    def clip_gradients(self, max_norm: float) -> None:
-        """Scales the gradients so that their global norm is at most `max_norm`."""
+    def clip_gradients(self, max_norm: float) -> float:
+        """Scales the gradients so that their global norm is at most `max_norm`.
+
+        Returns the norm before, the same on all ranks; it is not finite where a gradient is
+        not, which scaling does not mend.
+        """
         norm = torch.linalg.vector_norm(self.gradients)
         self.gradients.mul_((max_norm / (norm + 1e-6)).clamp_max(1.0))
+        return float(norm)
 
 
 class AdamW:
@@ -66,6 +71,10 @@ class AdamW:
         )
         for values, gradients, first, second in buckets:
             self._update(values, gradients, first, second)
+        self._parameters.gradients.zero_()
+
+    def skip(self) -> None:
+        """Sets the gradients to zero and leaves the parameters as they are."""
         self._parameters.gradients.zero_()
 
     def _update(self, values: Tensor, gradients: Tensor, first: Tensor, second: Tensor) -> None:

@@ -4,14 +4,19 @@ Ranges are exclusive: while an inner range runs, the outer one stands still. Wha
 in no range is scheduling: the host's own time between the ranges. On cuda and npu the
 marks are events on the current stream, so `communication` is the part of collectives
 that computing did not hide.
+
+While a profiler runs the ranges are in its trace too, under their names and one inside the
+other; a range inside another is to be taken out of it.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal
+
+from torch.profiler import record_function
 
 from launch.reference.device import Device
 
@@ -26,9 +31,13 @@ PHASES: tuple[Phase, ...] = (
 
 
 class PhaseTimer:
-    """Times the ranges of one step after another."""
+    """Times the ranges of one step after another.
+
+    annotate: whether the ranges are also written to the trace of a running profiler.
+    """
 
     def __init__(self, device: Device) -> None:
+        self.annotate = False
         self._device = device
         self._open: list[Phase] = []
         self._ranges: list[tuple[Phase, Any, Any]] = []
@@ -46,7 +55,8 @@ class PhaseTimer:
         self._switch()
         self._open.append(name)
         try:
-            yield
+            with record_function(name) if self.annotate else nullcontext():
+                yield
         finally:
             self._switch()
             self._open.pop()

@@ -55,9 +55,19 @@ def _read_value(hint: Any, value: Any, where: str) -> Any:
         return _read_choice(typing.get_args(hint), value, where)
     if origin is tuple:
         return _read_range(value, where)
+    if hasattr(hint, "from_mapping"):
+        return _read_by_itself(hint, value, where)
     if dataclasses.is_dataclass(hint):
         return read_dataclass(typing.cast(type[Any], hint), value, where)
     return _read_scalar(hint, value, where)
+
+
+def _read_by_itself(cls: Any, value: Any, where: str) -> Any:
+    """A class that reads and checks plain values by itself, and raises ValueError."""
+    try:
+        return cls.from_mapping(value)
+    except ValueError as error:
+        raise ConfigError(f"{where}: {error}") from error
 
 
 def _read_choice(choices: tuple[Any, ...], value: Any, where: str) -> Any:

@@ -1,89 +1,23 @@
-"""The training loop: steps, their phases and their records."""
+"""The training loop: which steps are made, and their records."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from launch.rank.commands import Commands
+from launch.rank.profiling import StepProfiler
 from launch.rank.recorder import Recorder
-from launch.reference.collectives import Collectives
 from launch.reference.config import Config
-from launch.reference.data.batches import BatchFacts
-from launch.reference.data.loader import Loader, open_loader
+from launch.reference.control import Control
+from launch.reference.data.loader import open_loader
 from launch.reference.device import Device
 from launch.reference.layout import Layout
-from launch.reference.memory import MemoryMeter, open_meter
-from launch.reference.optimizer import AdamW
+from launch.reference.memory import MemoryMeter
 from launch.reference.parallel import Groups
-from launch.reference.phases import PhaseTimer
-from launch.reference.steps import build_model
-
-
-class Run:
-    """One rank's training run: the model, its optimizer and its data."""
-
-    def __init__(
-        self,
-        config: Config,
-        groups: Groups,
-        device: Device,
-        loader: Loader,
-        meter: MemoryMeter,
-    ) -> None:
-        self._config = config
-        self._groups = groups
-        self._timer = PhaseTimer(device)
-        self.collectives = Collectives(self._timer)
-        self._meter = meter
-        self._loader = loader
-        self.model = build_model(config, groups, self.collectives, device)
-        self._optimizer = AdamW(self.model.parameters, config.training)
-
-    def gradients(self) -> tuple[torch.Tensor, BatchFacts]:
-        """The next global batch's loss share of this rank; the gradients are the whole's."""
-        timer = self._timer
-        with timer.phase("data_loading"):
-            batch = self._loader.next()
-        with timer.phase("forward_backward"):
-            loss = self.model.forward_backward(batch, self._meter.lap)
-        self.model.parameters.reduce_gradients(self.collectives, self._groups.world)
-        return loss, batch.facts
-
-    def step(self) -> dict[str, Any]:
-        """Trains on the next global batch; the step's record without memory."""
-        timer = self._timer
-        timer.begin_step()
-        loss, facts = self.gradients()
-        with timer.phase("post_processing"):
-            self.model.parameters.clip_gradients(self._config.training.max_grad_norm)
-        with timer.phase("optimizer"):
-            self._optimizer.step()
-        # The sum over all ranks is also what ends a step on all of them together.
-        with timer.phase("post_processing"):
-            self.collectives.all_reduce_sum(loss, self._groups.world)
-            value = loss.item()
-        seconds, phases = timer.end_step()
-        return {
-            "time_s": seconds,
-            "samples": facts.samples,
-            "tokens": facts.tokens,
-            "loss": value,
-            "phases_s": phases,
-        }
-
-
-def gradients_of_global_batch(
-    config: Config, layout: Layout, groups: Groups, device: Device, folder: Path
-) -> tuple[float, dict[str, torch.Tensor]]:
-    """Loss and gradients, by parameter name, of the first global batch. Collective."""
-    loader = open_loader(config, layout, groups.rank, folder)
-    run = Run(config, groups, device, loader, open_meter(device))
-    loss, _ = run.gradients()
-    run.collectives.all_reduce_sum(loss, groups.world)
-    parameters = run.model.module.named_parameters()
-    return loss.item(), {name: value.grad for name, value in parameters if value.grad is not None}
+from launch.reference.profile_windows import ProfileWindows
+from launch.reference.run import Run
+from launch.reference.schedule import Schedule, Step, StepKind
 
 
 def train(
@@ -96,6 +30,38 @@ def train(
     recorder: Recorder,
 ) -> None:
     """Makes all steps, records each, and prints a line a step on rank 0."""
+    run = _open_run(config, layout, groups, device, folder, meter)
+    limit = config.device.memory_bytes
+    profiler = StepProfiler(device.type, groups.rank, layout.world_size, recorder)
+    windows = ProfileWindows(profiler, run.timer, device, limit, meter, groups.world)
+    memory = StepMemory(device, meter, limit)
+    schedule = Schedule.of(config)
+    control = None
+    if config.measurement is not None:
+        control = Control(Commands(recorder.folder, recorder), groups.world)
+    while (step := schedule.next()) is not None:
+        run.collectives.settle = step.kind is StepKind.MEMORY
+        windows.before(step)
+        record, heard = run.step(control.look() if control else None)
+        windows.after(step)
+        record |= memory.after(step)
+        record["profiled"] = step.kind is not StepKind.PLAIN
+        recorder.step({"step": step.number, **record})
+        if groups.rank == 0:
+            _print_step(step.number, record)
+        if control is not None:
+            control.obey(heard, schedule)
+
+
+def _open_run(
+    config: Config,
+    layout: Layout,
+    groups: Groups,
+    device: Device,
+    folder: Path,
+    meter: MemoryMeter,
+) -> Run:
+    """The run before its first step, observed and capped as configured."""
     observed = config.measurement.memory_steps if config.measurement else 0
     limit = config.device.memory_bytes
     if observed or device.type != "cpu":
@@ -105,23 +71,39 @@ def train(
         # The loader's threads and buffers are no device memory; they are there by now.
         loader.wait()
         device.cap_memory(limit, 0)
-    run = Run(config, groups, device, loader, meter)
-    for step in range(config.training.steps):
-        run.collectives.settle = step < observed
-        record = run.step()
-        if step == observed - 1:
-            meter.stop()
-            if limit is not None:
+    return Run(config, groups, device, loader, meter)
+
+
+class StepMemory:
+    """The memory figures of a step's record, in bytes."""
+
+    def __init__(self, device: Device, meter: MemoryMeter, limit_bytes: int | None) -> None:
+        self._device = device
+        self._meter = meter
+        self._limit_bytes = limit_bytes
+        self._device_peak = 0
+
+    def after(self, step: Step) -> dict[str, int | None]:
+        """Brings the figures up to date; the observation ends with the last memory step."""
+        if step.kind is StepKind.MEMORY and step.is_last:
+            self._meter.stop()
+            if self._limit_bytes is not None:
                 # The events that the profiler kept were charged so far.
-                device.cap_memory(limit, meter.live, meter.peak_allocated)
+                self._device.cap_memory(
+                    self._limit_bytes, self._meter.live, self._meter.peak_allocated
+                )
         else:
-            meter.lap()
-        record["peak_allocated_bytes"] = meter.peak_allocated
-        record["peak_reserved_bytes"] = meter.peak_reserved
-        record["profiled"] = step < observed
-        recorder.step({"step": step, **record})
-        if groups.rank == 0:
-            _print_step(step, record)
+            self._meter.lap()
+        peaks = {
+            "peak_allocated_bytes": self._meter.peak_allocated,
+            "peak_reserved_bytes": self._meter.peak_reserved,
+        }
+        used = self._device.used_bytes()
+        if used is None:
+            return peaks
+        if step.kind is not StepKind.PROFILE:  # a profiler's buffers are no part of the training
+            self._device_peak = max(self._device_peak, used)
+        return {**peaks, "peak_device_bytes": self._device_peak}
 
 
 def _print_step(step: int, record: dict[str, Any]) -> None:

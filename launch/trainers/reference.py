@@ -19,6 +19,7 @@ import yaml
 from autotune.errors import UserError, did_you_mean
 from autotune.ports import MeasurementPlan, RankProgram
 from autotune.space.point import plain
+from launch.profile_request import profile_options
 
 _CONFIG_FILE = "config.yaml"
 
@@ -50,6 +51,7 @@ class ReferenceTrainer:
     device_memory_bytes: int | None = None
     python: str | None = None
     name: str = "reference"
+    heeds_finish: bool = True
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Raises UserError for a parameter that the trainer lacks or a choice of another type."""
@@ -82,17 +84,20 @@ class ReferenceTrainer:
         return None
 
     def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
-        """Whole passes over the data window, after one that warms up and measures memory."""
+        """Whole passes over the data window, after one that warms up and measures memory.
+
+        As many of them as `max_steps` holds; at least `min_steps` must fit.
+        """
         window = self._window_steps()
         warmup = window * max(1, -(-warmup_steps // window))
-        measured = window * -(-min_steps // window)
-        if measured > max_steps:
+        needed = window * -(-min_steps // window)
+        if needed > max_steps:
             raise UserError(
-                f"measure.max_steps={max_steps} is less than the {measured} steps that "
+                f"measure.max_steps={max_steps} is less than the {needed} steps that "
                 f"measure.min_steps={min_steps} takes in whole passes over the data window of "
-                f"{window} steps; give measure.max_steps={measured} or more"
+                f"{window} steps; give measure.max_steps={needed} or more"
             )
-        return MeasurementPlan(warmup, measured, window)
+        return MeasurementPlan(warmup, window * (max_steps // window), window)
 
     def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The native configuration of the point, ready to train with."""
@@ -106,11 +111,16 @@ class ReferenceTrainer:
     def trial_program(
         self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
     ) -> RankProgram:
-        """The trainer with the point's configuration, for as many steps as the plan says."""
+        """The trainer with the point's configuration, for as many steps as the plan says.
+
+        The last of them are profiled, where the plan has a profile.
+        """
         config = self.config(point)
         config["training"] = {**config["training"], "steps": plan.total_steps}
         config["device"] = {"type": self.device, "memory_bytes": self.device_memory_bytes}
         config["measurement"] = {"memory_steps": plan.warmup_steps}
+        if plan.profile is not None:
+            config["measurement"]["profile"] = profile_options(plan.profile)
         return RankProgram(
             argv=(
                 self.python or sys.executable,

@@ -11,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
+from autotune.certify.results import Results
+from autotune.certify.settings import CertifySettings
 from autotune.export import ExportContext, best_document
 from autotune.measure.outcome import Outcome, Status
 from autotune.ports import Placement
@@ -44,14 +46,27 @@ def record(
     noise: float = 0.01,
 ) -> TrialRecord:
     interval = None if time_s is None else (time_s * (1 - noise), time_s * (1 + noise))
-    outcome = Outcome(status, "measured", time_s, interval, 8, 900, 1, {"optimizer": time_s or 0.0})
+    outcome = Outcome(
+        status,
+        "measured",
+        batch_time_s=time_s,
+        batch_time_ci95_s=interval,
+        steps=8,
+        peak_memory_bytes=900,
+        peak_rank=1,
+        breakdown_s={"optimizer": time_s or 0.0},
+    )
     return TrialRecord(trial, point, outcome, 9.0, 0.0, 9.0, 1, "f")
 
 
 def document(*records: TrialRecord) -> dict[str, Any]:
-    made = best_document(records, BASELINE, CONTEXT)
+    made = best_document(results(*records), CONTEXT)
     assert made is not None
     return made
+
+
+def results(*records: TrialRecord) -> Results:
+    return Results(records, (), BASELINE, CertifySettings())
 
 
 def test_the_contract_of_the_file() -> None:
@@ -67,12 +82,18 @@ def test_the_contract_of_the_file() -> None:
         "baseline",
         "gain",
         "certified",
+        "certification",
         "trainer",
         "environment",
     ]
     assert made["parameters"] == dict(FASTER)
     assert made["batch_time"] == {"mean_s": 1.0, "ci95_s": [0.99, 1.01], "runs": 1, "steps": 8}
-    assert made["peak_memory"] == {"bytes": 900, "rank": 1, "limit_bytes": 1000}
+    assert made["peak_memory"] == {
+        "bytes": 900,
+        "rank": 1,
+        "device_bytes": None,
+        "limit_bytes": 1000,
+    }
     assert made["baseline"]["batch_time"]["mean_s"] == 2.0
     assert made["gain"]["speedup"] == 2.0
     assert made["gain"]["keep_baseline"] is False
@@ -88,7 +109,7 @@ def test_nothing_feasible_gives_no_file() -> None:
         record(1, FASTER, 1.0, Status.OVER_LIMIT),
         record(2, FASTER, 1.0, Status.FAILED),
     ]
-    assert best_document(tried, BASELINE, CONTEXT) is None
+    assert best_document(results(*tried), CONTEXT) is None
 
 
 def test_a_faster_point_over_the_limit_does_not_win() -> None:

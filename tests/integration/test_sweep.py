@@ -26,11 +26,16 @@ CONTRACT_KEYS = {
 }
 
 
+# The search alone, a step more than the least: certification has its own test.
+QUICK = ("certify.enabled=false", "measure.max_steps=12", "measure.control_every=0")
+SHORT = ("certify.max_rounds=3", "certify.max_rechecks=1", "measure.max_steps=12")
+
+
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """A finished study of three trials."""
+    """A finished and certified study of three trials."""
     program = make_program(tmp_path_factory.mktemp("swept") / "50% a=b,c#1 调优")
-    assert program.run("model=tiny_vlm", "search.max_trials=3") == 0, program.output
+    assert program.run("model=tiny_vlm", "search.max_trials=3", *SHORT) == 0, program.output
     program.wait_until_nothing_is_left()
     return program
 
@@ -93,6 +98,87 @@ def test_the_reference_trainer_runs_from_best_yaml_as_it_stands(swept: Program) 
     assert ran.stdout.count("loss") == steps
 
 
+def test_the_winner_is_certified_and_every_repeat_is_kept(swept: Program) -> None:
+    document = yaml.safe_load((study(swept) / "best.yaml").read_text())
+    trials = [json.loads(line) for line in lines(study(swept))]
+    usable = [trial for trial in trials if trial["status"] == "ok"]
+    repeats = [
+        json.loads(line) for line in (study(swept) / "repeats.jsonl").read_text().splitlines()
+    ]
+    assert [repeat["repeat"] for repeat in repeats] == list(range(len(repeats)))
+    if len(usable) < 2:
+        assert document["gain"]["keep_baseline"] is True
+        return
+    assert document["certified"] is True
+    assert document["batch_time"]["runs"] == 3
+    contest = [repeat for repeat in repeats if repeat["role"] == "certify"]
+    assert len(contest) == 3 * len(document["certification"]["finalists"])
+    if document["gain"]["keep_baseline"]:
+        assert document["parameters"] == document["baseline"]["parameters"]
+    report = (study(swept) / "report" / "report.md").read_text()
+    assert "## Certification" in report
+    assert "### The bottleneck of the baseline" in report
+
+
+def test_every_ok_trial_has_a_profile_that_can_be_analyzed(swept: Program) -> None:
+    for trial in map(json.loads, lines(study(swept))):
+        folder = study(swept) / "trials" / f"{trial['trial']:04d}" / "profile"
+        if trial["status"] == "ok":
+            assert list(folder.glob("*.pt.trace.json.gz"))
+    baseline = study(swept) / "trials" / "0000"
+    assert len(list((baseline / "profile").glob("*.gz"))) == 4  # a full one: all ranks
+    assert swept.run("analyze", str(baseline), "--out", "tables") == 0, swept.output
+    steps = pd.read_csv(swept.folder / "tables" / "phases.csv")
+    assert set(steps["rank"]) == {0, 1, 2, 3}
+
+
+def test_what_cannot_be_profiled_is_answered_in_one_message(swept: Program) -> None:
+    where = "study.name=tiny_vlm"
+    for words, said in (
+        (("trial=1",), "trial 1 has ended"),
+        (("trial=99",), "there is no trial 99"),
+        (("trial=x",), "trial=x is no number"),
+        ((), "profile which trial?"),
+        (("again=77",), "there is no finished trial 77"),
+        (("trial=1", "stepz=2"), "profile has no key stepz; did you mean steps"),
+    ):
+        assert swept.run("profile", where, *words) == 2, words
+        assert said in swept.output, words
+    assert "Traceback" not in swept.output
+
+
+def test_a_running_trial_is_profiled_without_a_restart(program: Program) -> None:
+    running = program.start(
+        "model=tiny_dit",
+        "search.max_trials=1",
+        "measure.max_steps=64",
+        *(
+            "certify.enabled=false",
+            "measure.precision=1e-9",
+            "profile.full=null",
+        ),
+    )
+    folder = study(program, "tiny_dit")
+    until = time.monotonic() + 120
+    records = folder / "trials" / "0000" / "rank0.jsonl"
+    while not records.exists() and time.monotonic() < until:
+        time.sleep(0.1)
+    words = ("profile", "study.name=tiny_dit", "trial=0", "steps=2", "ranks=[0]", "warmup_steps=0")
+    assert program.run(*words) == 0, program.output
+    assert "analyze" in program.output
+    assert running.wait(timeout=120) == 0, program.output
+    steps = [json.loads(line) for line in records.read_text().splitlines()]
+    steps = [step for step in steps if step["event"] == "step"]
+    profiled = [step["step"] for step in steps if step["profiled"] and step["step"] >= 4]
+    assert len(profiled) == 2
+    assert any(not step["profiled"] for step in steps if step["step"] > profiled[-1])
+    [trial] = map(json.loads, lines(folder))
+    assert (trial["status"], trial["steps"] + trial["slow_steps"] + trial["warmup_steps"]) == (
+        "ok",
+        64,
+    )
+
+
 def test_the_verbs_on_a_finished_study(swept: Program) -> None:
     folder = study(swept)
     kept = (folder / "best.yaml").read_text()
@@ -109,18 +195,18 @@ def test_the_verbs_on_a_finished_study(swept: Program) -> None:
 
 def test_a_changed_study_is_refused_and_can_be_taken_over(swept: Program) -> None:
     folder, before = study(swept), lines(study(swept))
-    changed = ("model=tiny_vlm", "memory.limit=0.8", "search.max_trials=3")
-    assert swept.run(*changed) == 2
+    changed = ("model=tiny_vlm", "memory.limit=0.8", *QUICK)
+    assert swept.run(*changed, "search.max_trials=3") == 2
     assert "memory.limit: was 0.92, is now 0.8" in swept.output
     assert lines(folder) == before
     new = ("study.name=new one", "study.take_over=tiny_vlm", "search.max_trials=1")
-    assert swept.run(*changed[:2], *new) == 0, swept.output
+    assert swept.run(*changed, *new) == 0, swept.output
     taken = [json.loads(line) for line in lines(study(swept, "new one"))]
     assert [trial.get("taken_from", {}).get("trial") for trial in taken] == [0, 1, 2, None]
 
 
 def test_kill_9_loses_nothing_and_leaves_nothing(program: Program) -> None:
-    command = ("model=tiny_dit", "search.max_trials=4", "study.name=a")
+    command = ("model=tiny_dit", "search.max_trials=4", "study.name=a", *QUICK)
     running = program.start(*command)
     folder = study(program, "a")
     until = time.monotonic() + 120
@@ -138,7 +224,7 @@ def test_kill_9_loses_nothing_and_leaves_nothing(program: Program) -> None:
 
 
 def test_ctrl_c_stops_and_the_same_command_goes_on(program: Program) -> None:
-    command = ("model=tiny_dit", "search.max_trials=2")
+    command = ("model=tiny_dit", "search.max_trials=2", *QUICK)
     running = program.start(*command)
     folder = study(program, "tiny_dit")
     until = time.monotonic() + 120

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 from pathlib import Path
@@ -66,6 +67,43 @@ def test_records_appear_as_the_clock_moves(tmp_path: Path) -> None:
     (end,) = ours.wait(0.0)
     assert (end.kind, end.ended_at) == (EndKind.STOPPED, START + 35)
     assert path.read_text().splitlines()[-1] == '{"event": "step", "step": 2}'
+
+
+def test_finishing_takes_its_time_and_adds_its_records(tmp_path: Path) -> None:
+    steps = [{"event": "step", "step": step} for step in range(10)]
+    after = [{"event": "profile"}, {"event": "end"}]
+    ours = launcher(100.0, records=[steps] * 2, finishing_s=40.0, finishing_records=[after] * 2)
+    ours.start(request(0, tmp_path))
+    ours.wait(55.0)
+    ours.finish(0)
+    ours.wait(1.0)
+    ours.finish(0)
+    (end,) = ours.wait(1e9)
+    assert (end.kind, end.ended_at) == (EndKind.FINISHED, START + 95)
+    for rank in range(2):
+        lines = (tmp_path / "0" / f"rank{rank}.jsonl").read_text().splitlines()
+        assert [json.loads(line) for line in lines] == [*steps[:5], *after]
+
+
+def test_finishing_never_makes_a_trial_longer(tmp_path: Path) -> None:
+    records = [[{"event": "step"}, {"event": "end"}]] * 2
+    ours = launcher(100.0, records=records, finishing_s=20.0)
+    ours.start(request(0, tmp_path))
+    ours.wait(90.0)
+    ours.finish(0)
+    (end,) = ours.wait(1e9)
+    assert end.ended_at == START + 100
+    assert len((tmp_path / "0" / "rank0.jsonl").read_text().splitlines()) == 2
+
+
+def test_a_trial_that_would_fail_later_finishes(tmp_path: Path) -> None:
+    ours = launcher(100.0, kind=EndKind.RANK_FAILED, exits=(RankExit(0, 1),))
+    ours.start(request(0, tmp_path))
+    ours.wait(10.0)
+    ours.finish(0)
+    (end,) = ours.wait(1e9)
+    assert (end.kind, end.ended_at) == (EndKind.FINISHED, START + 10)
+    assert end.exits == (RankExit(0, 0), RankExit(1, 0))
 
 
 def test_more_trials_than_slots_are_refused(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def run_cases(results: Path) -> None:
     from launch.reference.device import open_device
     from launch.reference.layout import Layout
     from launch.reference.parallel import GroupFactory, make_groups
-    from launch.reference.train import gradients_of_global_batch
+    from launch.reference.run import gradients_of_global_batch
 
     offload.MINIMUM_BYTES = 0
     torch.set_num_threads(1)

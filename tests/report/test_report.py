@@ -7,6 +7,8 @@ from io import StringIO
 import pandas as pd
 import pytest
 
+from autotune.certify.results import Results
+from autotune.certify.settings import CertifySettings
 from autotune.measure.outcome import Outcome, Status
 from autotune.measure.records import PHASES
 from autotune.report.markdown import ReportContext, report_markdown
@@ -25,8 +27,13 @@ CONTEXT = ReportContext(
     40,
     "8 steps",
     "studies/night",
+    "cpu",
     {"torch": "2"},
 )
+
+
+def report(*records: TrialRecord) -> str:
+    return report_markdown(Results(records, (), BASELINE, CertifySettings()), CONTEXT)
 
 
 def record(
@@ -38,12 +45,21 @@ def record(
 ) -> TrialRecord:
     breakdown = None if time_s is None else {phase: time_s / len(PHASES) for phase in PHASES}
     interval = None if time_s is None else (time_s * 0.99, time_s * 1.01)
-    outcome = Outcome(status, reason, time_s, interval, 8, 900 << 20, 1, breakdown)
+    outcome = Outcome(
+        status,
+        reason,
+        batch_time_s=time_s,
+        batch_time_ci95_s=interval,
+        steps=8,
+        peak_memory_bytes=900 << 20,
+        peak_rank=1,
+        breakdown_s=breakdown,
+    )
     return TrialRecord(trial, point, outcome, 9.0, 0.0, 9.0, 1, "f")
 
 
 def test_the_verdict_says_what_was_gained_and_what_to_change() -> None:
-    text = report_markdown([record(0, BASELINE, 0.4), record(1, FASTER, 0.2)], CONTEXT)
+    text = report(record(0, BASELINE, 0.4), record(1, FASTER, 0.2))
     assert "trial 1: **200.0 ms** per global batch" in text
     assert "**2.00 times as fast as the baseline**" in text
     assert "| sp_algorithm | (inactive) | ring |" in text
@@ -53,26 +69,19 @@ def test_the_verdict_says_what_was_gained_and_what_to_change() -> None:
 
 
 def test_a_baseline_that_nothing_beats_is_to_be_kept() -> None:
-    text = report_markdown([record(0, BASELINE, 0.2), record(1, FASTER, 0.4)], CONTEXT)
+    text = report(record(0, BASELINE, 0.2), record(1, FASTER, 0.4))
     assert "**Keep your baseline**" in text
     assert "What to change" not in text
 
 
-def test_trials_that_cannot_be_told_apart_are_named() -> None:
-    text = report_markdown(
-        [record(0, BASELINE, 0.4), record(1, FASTER, 0.2), record(2, FASTER, 0.201)], CONTEXT
-    )
-    assert "Trial 1 cannot be told from trial 2" in text
-
-
 def test_a_baseline_over_the_limit_shows_its_time() -> None:
     over = record(0, BASELINE, 0.4, Status.OVER_LIMIT, "peak memory is over")
-    text = report_markdown([over, record(1, FASTER, 0.2)], CONTEXT)
+    text = report(over, record(1, FASTER, 0.2))
     assert "The baseline took 400.0 ms, but cannot be used (over_limit" in text
 
 
 def test_a_gain_within_the_noise_is_no_gain() -> None:
-    text = report_markdown([record(0, BASELINE, 0.2), record(1, FASTER, 0.199)], CONTEXT)
+    text = report(record(0, BASELINE, 0.2), record(1, FASTER, 0.199))
     assert "within the noise: **keep your baseline**" in text
 
 
@@ -81,13 +90,13 @@ def test_nothing_feasible_is_said_with_the_causes() -> None:
         record(0, BASELINE, None, Status.OOM, "rank 1: no memory"),
         record(1, FASTER, None, Status.FAILED, "rank 0: KeyError"),
     ]
-    text = report_markdown(tried, CONTEXT)
+    text = report(*tried)
     assert "**No feasible configuration was found.**" in text
     assert "| oom | 1 | 9 s | ran out of memory | rank 1: no memory |" in text
 
 
 def test_an_empty_study_has_a_report() -> None:
-    assert "No trial has finished." in report_markdown([], CONTEXT)
+    assert "No trial has finished." in report()
 
 
 def test_the_table_has_a_row_a_trial_and_empty_cells_where_nothing_is_known() -> None:

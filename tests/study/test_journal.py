@@ -17,18 +17,30 @@ FOLDER = "50% a=b,c#1 调优"
 
 def record(trial: int, status: Status = Status.OK, reason: str = "measured") -> TrialRecord:
     outcome = Outcome(
-        status, reason, 1.25, (1.2, 1.3), 8, 900, 1, {"optimizer": 1.25}, Work(64, 1000)
+        status,
+        reason,
+        batch_time_s=1.25,
+        batch_time_ci95_s=(1.2, 1.3),
+        steps=8,
+        warmup_steps=1,
+        slow_steps=2,
+        within_error_s=0.01,
+        peak_memory_bytes=900,
+        peak_rank=1,
+        peak_device_bytes=900,
+        breakdown_s={"optimizer": 1.25},
+        work=Work(64, 1000, (2.5, 2.25)),
     )
     point = Point({"sp_degree": 2, "bucket_order": "none", "split": [2, 6]})
     return TrialRecord(trial, point, outcome, 9.5, 100.0, 109.5, 1, "abc")
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / FOLDER / "trials.jsonl")
+def journal(tmp_path: Path) -> Journal[TrialRecord]:
+    return Journal(tmp_path / FOLDER / "trials.jsonl", TrialRecord)
 
 
-def test_what_is_appended_is_read_back(journal: Journal) -> None:
+def test_what_is_appended_is_read_back(journal: Journal[TrialRecord]) -> None:
     written = [record(0), record(1, Status.OOM, "rank 1: 内存不足 \n second line")]
     for entry in written:
         journal.append(entry)
@@ -37,7 +49,9 @@ def test_what_is_appended_is_read_back(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 60, 7))
-def test_a_last_line_that_was_cut_off_is_lost_alone(journal: Journal, cut: int) -> None:
+def test_a_last_line_that_was_cut_off_is_lost_alone(
+    journal: Journal[TrialRecord], cut: int
+) -> None:
     journal.append(record(0))
     whole = journal.path.read_bytes()
     journal.append(record(1))
@@ -49,7 +63,7 @@ def test_a_last_line_that_was_cut_off_is_lost_alone(journal: Journal, cut: int) 
     assert journal.read() == [record(0), record(2)]
 
 
-def test_a_whole_file_needs_no_repair(journal: Journal) -> None:
+def test_a_whole_file_needs_no_repair(journal: Journal[TrialRecord]) -> None:
     assert journal.repair() == 0
     journal.append(record(0))
     assert journal.repair() == 0
@@ -68,12 +82,17 @@ def test_a_whole_file_needs_no_repair(journal: Journal) -> None:
         .to_line()
         .replace('"peak_memory_bytes": 900', '"peak_memory_bytes": "x"')
         .encode(),
-        record(1).to_line().replace('{"samples": 64, "tokens": 1000}', "[1]").encode(),
+        record(1)
+        .to_line()
+        .replace('{"samples": 64, "tokens": 1000, "losses": [2.5, 2.25]}', "[1]")
+        .encode(),
         record(1).to_line().replace('{"optimizer": 1.25}', "[3]").encode(),
         record(0).to_line().encode(),
     ],
 )
-def test_a_line_in_the_middle_that_is_wrong_is_named(journal: Journal, line: bytes) -> None:
+def test_a_line_in_the_middle_that_is_wrong_is_named(
+    journal: Journal[TrialRecord], line: bytes
+) -> None:
     journal.append(record(0))
     with journal.path.open("ab") as file:
         file.write(line + b"\n")

@@ -40,7 +40,7 @@ def trial(store: OptunaStore, number: int) -> optuna.trial.FrozenTrial:
 
 def test_a_measurement_is_its_time_and_its_distance_from_the_limit(space, tmp_path) -> None:
     store = open_store(space, tmp_path, [])
-    tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, 900))
+    tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, peak_memory_bytes=900))
     assert trial(store, 0).state.name == "COMPLETE"
     assert trial(store, 0).value == 0.5
     assert trial(store, 0).constraints == {"memory": pytest.approx(-0.1)}
@@ -48,7 +48,7 @@ def test_a_measurement_is_its_time_and_its_distance_from_the_limit(space, tmp_pa
 
 def test_over_the_limit_is_its_time_and_a_violation(space, tmp_path) -> None:
     store = open_store(space, tmp_path, [])
-    tell(store, 0, Outcome(Status.OVER_LIMIT, "m", 0.5, None, 8, 1100))
+    tell(store, 0, Outcome(Status.OVER_LIMIT, "m", 0.5, None, 8, peak_memory_bytes=1100))
     assert trial(store, 0).value == 0.5
     assert trial(store, 0).constraints == {"memory": pytest.approx(0.1)}
 
@@ -72,8 +72,8 @@ def test_a_crash_is_a_failure_with_its_cause(space, tmp_path, status) -> None:
 
 def test_optunas_own_best_is_feasible(space, tmp_path) -> None:
     store = open_store(space, tmp_path, [])
-    tell(store, 0, Outcome(Status.OVER_LIMIT, "m", 0.1, None, 8, 1100))
-    tell(store, 1, Outcome(Status.OK, "m", 0.5, None, 8, 900))
+    tell(store, 0, Outcome(Status.OVER_LIMIT, "m", 0.1, None, 8, peak_memory_bytes=1100))
+    tell(store, 1, Outcome(Status.OK, "m", 0.5, None, 8, peak_memory_bytes=900))
     tell(store, 2, Outcome(Status.OOM, "m"))
     assert store.study.best_trial.number == 1
 
@@ -81,7 +81,7 @@ def test_optunas_own_best_is_feasible(space, tmp_path) -> None:
 def test_a_database_written_again_says_the_same(space, tmp_path) -> None:
     store = open_store(space, tmp_path, [])
     records = [
-        tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, 900)),
+        tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, peak_memory_bytes=900)),
         tell(store, 1, Outcome(Status.OOM, "m")),
         tell(store, 2, Outcome(Status.FAILED, "m")),
     ]
@@ -107,7 +107,7 @@ def test_another_programs_lock_is_waited_for(space, tmp_path) -> None:
     holder = threading.Thread(target=hold)
     holder.start()
     locked.wait()
-    tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, 900))
+    tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, peak_memory_bytes=900))
     holder.join()
     assert trial(store, 0).value == 0.5
 
@@ -125,5 +125,5 @@ def test_slowest_of_nothing_is_a_second() -> None:
 def test_optuna_does_not_talk_over_the_view(space, tmp_path, caplog) -> None:
     with caplog.at_level(logging.INFO):
         store = open_store(space, tmp_path, [])
-        tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, 900))
+        tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, peak_memory_bytes=900))
     assert [r for r in caplog.records if r.name.startswith("optuna")] == []

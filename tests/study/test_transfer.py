@@ -26,7 +26,9 @@ OLD = Identity(PARTS, {"torch": "2.13"})
 def record(
     trial: int, point: Point, time_s: float | None, status: Status, peak: int
 ) -> TrialRecord:
-    return TrialRecord(trial, point, Outcome(status, "r", time_s, None, 8, peak), 9, 0, 9, 1, "f")
+    return TrialRecord(
+        trial, point, Outcome(status, "r", time_s, None, 8, peak_memory_bytes=peak), 9, 0, 9, 1, "f"
+    )
 
 
 def results(space: LegalSpace) -> list[TrialRecord]:

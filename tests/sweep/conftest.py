@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from autotune.certify.settings import CertifySettings
 from autotune.config.schema import SearchConfig
 from autotune.measure.judge import JudgeSettings
+from autotune.measure.racing import RaceRules
 from autotune.ports import (
     Deadlines,
     EndKind,
@@ -27,8 +29,13 @@ from autotune.study.identity import Identity
 from autotune.study.paths import StudyPaths
 from autotune.study.study import Study
 from autotune.study.trial_record import TrialRecord
-from autotune.sweep.loop import Sweep, SweepEnd, SweepPlan
+from autotune.study.profiles import ProfileBudget
+from autotune.study.repeat import Repeat
+from autotune.sweep.bench import Bench as Devices
+from autotune.sweep.loop import Sweep, SweepEnd
+from autotune.sweep.plan import SweepPlan
 from autotune.sweep.progress import Progress, RunningTrial
+from autotune.sweep.runner import Runner
 from launch.simulated import SimulatedLauncher, SimulatedTrial
 
 RANKS = 2
@@ -41,6 +48,7 @@ class PlainTrainer:
     """A trainer whose program says which point it is."""
 
     name: str = "plain"
+    heeds_finish: bool = True
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Takes anything."""
@@ -75,6 +83,9 @@ class Silent:
         self.launched.append(trial)
 
     def finished(self, record: TrialRecord, progress: Progress) -> None:
+        self.moments.append(progress)
+
+    def repeated(self, repeat: Repeat, progress: Progress) -> None:
         self.moments.append(progress)
 
     def moment(self, progress: Progress) -> None:
@@ -126,10 +137,15 @@ class Bench:
     listener: Silent = field(default_factory=Silent)
     launcher: SimulatedLauncher | None = None
     study: Study | None = None
+    # The search alone, unless a test asks for more.
+    race: RaceRules = field(default_factory=lambda: RaceRules(4, 0.03, drop_losers=False))
+    certify: CertifySettings = field(default_factory=lambda: CertifySettings(enabled=False))
+    control_every: int = 0
+    storage: str | None = None
 
     def open(self, environment: Mapping[str, str] | None = None) -> Study:
         identity = Identity({"space": 1, "cluster": {}}, dict(environment or {"torch": "2.13"}))
-        return Study.open("bench", self.paths, self.space, identity, {}, LIMIT)
+        return Study.open("bench", self.paths, self.space, identity, {}, LIMIT, self.storage)
 
     def run(
         self,
@@ -143,18 +159,26 @@ class Bench:
         self.launcher = SimulatedLauncher(
             lambda request: behave(points[request.program.argv[1]], request), slots
         )
+        judge = JudgeSettings(RANKS, PLAN.warmup_steps, 1, 4, LIMIT)
+        plan = SweepPlan(
+            SearchConfig(**search),
+            Placement(1, RANKS, "cpu"),
+            Deadlines(),
+            PLAN,
+            judge,
+            self.race,
+            self.certify,
+            self.control_every,
+        )
+        trainer = PlainTrainer()
+        runner = Runner(self.launcher, trainer, plan.placement, plan.deadlines, judge)
+        budget = ProfileBudget(self.paths, plan.profiles.budget_bytes)
         self.sweep = Sweep(
             study=self.study,
-            trainer=PlainTrainer(),
+            bench=Devices(self.study, runner, plan, self.listener, budget),
             launcher=self.launcher,
             sampler=make_sampler(sampler, self.study.encoding, 0),
-            plan=SweepPlan(
-                SearchConfig(**search),
-                Placement(1, RANKS, "cpu"),
-                Deadlines(),
-                PLAN,
-                JudgeSettings(RANKS, PLAN.warmup_steps, 1, 4, LIMIT),
-            ),
+            plan=plan,
             listener=self.listener,
             changed=lambda: None,
         )

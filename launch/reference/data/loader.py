@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,14 +14,14 @@ from launch.reference.layout import Layout
 
 
 class Loader:
-    """Batches 0 to `steps` - 1 in order, one decoding thread and one batch ahead per worker.
+    """The batches of `steps` in order, one decoding thread and one batch ahead per worker.
 
     workers: 0 makes each batch when it is asked for.
     """
 
-    def __init__(self, source: BatchSource, steps: int, workers: int) -> None:
+    def __init__(self, source: BatchSource, steps: Iterable[int], workers: int) -> None:
         self._source = source
-        self._steps = iter(range(steps))
+        self._steps = iter(steps)
         self._ahead: deque[Future[VlmBatch | DitBatch]] = deque()
         self._pool = ThreadPoolExecutor(workers, "loader") if workers else None
         for _ in range(workers):
@@ -47,4 +49,6 @@ class Loader:
 def open_loader(config: Config, layout: Layout, rank: int, folder: Path) -> Loader:
     """The loader of a rank; `folder` holds the data set."""
     source = open_source(config, layout, rank, folder)
-    return Loader(source, config.training.steps, config.data.workers)
+    # How many steps a measuring trial makes is known only at its end.
+    steps = itertools.count() if config.measurement else range(config.training.steps)
+    return Loader(source, steps, config.data.workers)

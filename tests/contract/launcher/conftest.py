@@ -29,6 +29,7 @@ SLOTS = 2
 
 START = {"event": "start"}
 STEP = {"event": "step", "step": 0, "time_s": 0.01}
+PROFILE = {"event": "profile", "id": None, "path": "profile/t.json.gz", "steps": [1], "bytes": 1}
 END = {"event": "end"}
 ENDED = RankExit(0, -15, by_us=True)
 
@@ -74,7 +75,11 @@ def simulated_stand_in(request: TrialRequest) -> SimulatedTrial:
         reason = f"rank 0 made no first step within first_step_s={limit_s:g} s"
         return SimulatedTrial(limit_s, [[START]] * RANKS, EndKind.HUNG, reason)
     if scenario == "run":
-        return SimulatedTrial(math.inf, [[START, STEP]] * RANKS)
+        return SimulatedTrial(math.inf, [[START, STEP]] * RANKS, finishing_s=math.inf)
+    if scenario == "heed":
+        return SimulatedTrial(
+            math.inf, [[START, STEP]] * RANKS, finishing_records=[[PROFILE, END]] * RANKS
+        )
     return SimulatedTrial(0.1, [[START, *[STEP] * 3, END]] * RANKS)
 
 

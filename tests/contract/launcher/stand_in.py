@@ -38,6 +38,12 @@ def main():
     elif scenario == "run":
         steps(1)
         time.sleep(600)
+    elif scenario == "heed":
+        steps(1)
+        while not Path(os.environ["AUTOTUNE_RECORDS"]).with_name("finish").exists():
+            time.sleep(0.02)
+        record(event="profile", id=None, path="profile/trace.json.gz", steps=[1], bytes=1)
+        record(event="end")
     elif scenario == "echo":
         found = {"argv": sys.argv[2:], "env": dict(os.environ), "cwd": str(Path.cwd())}
         Path(f"echo{rank}.json").write_text(json.dumps(found))

@@ -78,6 +78,52 @@ def test_stopping_what_does_not_run_changes_nothing(
     assert run(launcher, request_trial(1, "finish")).kind is EndKind.FINISHED
 
 
+def test_a_trial_that_heeds_it_ends_when_it_is_asked_to_finish(
+    launcher: Launcher, request_trial: Request
+) -> None:
+    request = request_trial(0, "heed")
+    launcher.start(request)
+    assert launcher.wait(0.5) == ()
+    launcher.finish(0)
+    launcher.finish(0)
+    (end,) = launcher.wait(LONG_S)
+    assert (end.trial, end.kind) == (0, EndKind.FINISHED)
+    assert end.exits == (RankExit(0, 0), RankExit(1, 0))
+    assert end.ended_at <= launcher.now()
+    for rank in range(2):
+        assert events(request.folder, rank) == ["start", "step", "profile", "end"]
+
+
+def test_a_trial_may_be_asked_to_finish_before_its_first_step(
+    launcher: Launcher, request_trial: Request
+) -> None:
+    launcher.start(request_trial(0, "heed"))
+    launcher.finish(0)
+    (end,) = launcher.wait(LONG_S)
+    assert end.kind is EndKind.FINISHED
+
+
+def test_a_trial_that_does_not_heed_it_goes_on(launcher: Launcher, request_trial: Request) -> None:
+    launcher.start(request_trial(0, "run"))
+    launcher.finish(0)
+    assert launcher.wait(0.7) == ()
+    launcher.stop(0)
+    (end,) = launcher.wait(LONG_S)
+    assert end.kind is EndKind.STOPPED
+
+
+def test_asking_what_does_not_run_to_finish_changes_nothing(
+    launcher: Launcher, request_trial: Request
+) -> None:
+    launcher.finish(12345)
+    request = request_trial(0, "finish")
+    run(launcher, request)
+    before = sorted(request.folder.iterdir())
+    launcher.finish(0)
+    assert sorted(request.folder.iterdir()) == before
+    assert run(launcher, request_trial(1, "finish")).kind is EndKind.FINISHED
+
+
 def test_wait_lasts_as_long_as_it_was_told(launcher: Launcher) -> None:
     before = launcher.now()
     assert launcher.wait(0.3) == ()

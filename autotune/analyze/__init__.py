@@ -1,0 +1,1 @@
+"""Profiles -> where the time, the traffic and the memory went. Pure but for reading files."""

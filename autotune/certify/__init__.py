@@ -1,0 +1,1 @@
+"""From many measurements to one winner: drift, rechecks, an interleaved contest. Pure."""

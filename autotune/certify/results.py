@@ -1,0 +1,167 @@
+"""All runs of a study, and what follows from them. Pure, and cheap enough to ask again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from autotune.certify.contest import Contest
+from autotune.certify.drift import Drift
+from autotune.certify.settings import CertifySettings
+from autotune.certify.standing import Standing, drift_of, learned_spread, standings
+from autotune.measure.outcome import Status
+from autotune.measure.spread import RunSpread
+from autotune.measure.work import other_losses
+from autotune.space.point import Point
+from autotune.study.repeat import Repeat, Role
+from autotune.study.trial_record import TrialRecord
+
+# Rechecks by default: so many, or a third of the trials where that is more.
+_LEAST_RECHECKS = 8
+_RECHECKED_SHARE = 3
+
+
+@dataclass(frozen=True)
+class Results:
+    """Trials and repeats of a study whose baseline is `baseline`."""
+
+    records: Sequence[TrialRecord]
+    repeats: Sequence[Repeat]
+    baseline: Point
+    settings: CertifySettings
+
+    @cached_property
+    def spread(self) -> RunSpread:
+        """Between runs of one point, as far as it has been seen."""
+        return learned_spread(self.records, self.repeats, self.settings.spread)
+
+    @cached_property
+    def drift(self) -> Drift:
+        """Of the machine, from all runs of the baseline."""
+        return self._drift(self.repeats)
+
+    def _drift(self, repeats: Sequence[Repeat]) -> Drift:
+        # At most the assumed spread: what runs of a drifting baseline teach would hide the drift.
+        spread = learned_spread(self.records, repeats, self.settings.spread)
+        noise = min(spread.relative_sd, self.settings.spread.relative_sd)
+        return drift_of(self.records, repeats, self.baseline, noise)
+
+    @cached_property
+    def standings(self) -> list[Standing]:
+        """Every measured point, the fastest first.
+
+        Without the runs of contests: who takes part in one must not change while it goes on.
+        """
+        search = [repeat for repeat in self.repeats if repeat.role is not Role.CERTIFY]
+        spread = learned_spread(self.records, search, self.settings.spread)
+        return standings(self.records, search, self._drift(search), spread)
+
+    @cached_property
+    def baseline_standing(self) -> Standing | None:
+        """The baseline's, once it has been measured."""
+        return next((s for s in self.standings if s.point == self.baseline), None)
+
+    @cached_property
+    def best(self) -> Standing | None:
+        """The fastest usable point that does the baseline's work, as measured so far."""
+        return next(iter(self._eligible), None)
+
+    def rejection(self, standing: Standing) -> str | None:
+        """Why a measured point cannot be exported, None where it can.
+
+        Its losses are compared with the baseline's, and its runs in a contest count as well.
+        """
+        for repeat in self.repeats:
+            record = repeat.record
+            if record.parameters == standing.point and not (
+                record.status.may_retry or record.status in (Status.OK, Status.STOPPED)
+            ):
+                return f"measured again, it came to {record.status.value}: {record.outcome.reason}"
+        if self.baseline_standing is None or standing.point == self.baseline:
+            return None
+        ours, theirs = standing.record.outcome.work, self.baseline_standing.record.outcome.work
+        if ours is None or theirs is None:
+            return None
+        return other_losses(ours, theirs, self.settings.loss_tolerance)
+
+    @cached_property
+    def _eligible(self) -> list[Standing]:
+        return [s for s in self.standings if s.is_usable and self.rejection(s) is None]
+
+    @cached_property
+    def rejected(self) -> list[tuple[Standing, str]]:
+        """Usable points that are faster than the best and were rejected, with the reason."""
+        best_s = self.best.time_s if self.best is not None else float("inf")
+        found = []
+        for standing in self.standings:
+            reason = self.rejection(standing) if standing.time_s < best_s else None
+            if reason is not None and standing.record.status is Status.OK:
+                found.append((standing, reason))
+        return found
+
+    def next_recheck(self) -> Point | None:
+        """The point that is measured once more, None when there is none left."""
+        return next(iter(self._to_recheck), None)
+
+    @property
+    def rechecks_left(self) -> int:
+        """How many points are to be measured once more, as things stand."""
+        return len(self._to_recheck)
+
+    @cached_property
+    def _to_recheck(self) -> list[Point]:
+        """Points whose only run was not so slow that a bad moment cannot explain it.
+
+        The fastest first, as many as the settings allow.
+        """
+        if self.best is None:
+            return []
+        used = sum(repeat.role is Role.RECHECK for repeat in self.repeats)
+        most = self.settings.max_rechecks
+        usual = max(_LEAST_RECHECKS, len(self.records) // _RECHECKED_SHARE)
+        left = (usual if most is None else most) - used
+        slowest = self.best.time_s * (1 + self.settings.recheck_within)
+        tried = {self.baseline, *(repeat.record.parameters for repeat in self.repeats)}
+        may_win = [
+            standing.point
+            for standing in self.standings
+            if standing.time_s <= slowest
+            and standing.record.status in (Status.OK, Status.STOPPED)
+            and standing.point not in tried
+            and self.rejection(standing) is None
+        ]
+        return may_win[: max(left, 0)]
+
+    @cached_property
+    def finalists(self) -> list[Standing]:
+        """Who runs against the baseline: the best and who cannot be told from it."""
+        rivals = [s for s in self._eligible if s.point != self.baseline]
+        if not rivals:
+            return []
+        high = rivals[0].ci95_s[1] if rivals[0].ci95_s else float("inf")
+        near = [s for s in rivals if s.ci95_s is None or s.ci95_s[0] <= high]
+        return near[: self.settings.finalists]
+
+    @cached_property
+    def contest(self) -> Contest:
+        """Of the baseline, where it can run, and the finalists."""
+        base = self.baseline_standing
+        first = [self.baseline] if base is not None and base.is_usable else []
+        points = [*first, *(standing.point for standing in self.finalists)]
+        return Contest.of(points, self.repeats, self.spread)
+
+
+def next_repeat(results: Results) -> tuple[Role, Point, int] | None:
+    """The run that certification needs next, with its round; None when it is through.
+
+    First the points that deserve another look, then the contest.
+    """
+    settings = results.settings
+    if not settings.enabled:
+        return None
+    point = results.next_recheck()
+    if point is not None:
+        return Role.RECHECK, point, 0
+    following = results.contest.next_run(settings.rules)
+    return None if following is None else (Role.CERTIFY, following[1], following[0])

@@ -1,0 +1,47 @@
+"""Pieces of Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autotune.config.quantities import format_bytes
+from autotune.space.point import Point, plain
+from autotune.study.trial_record import TrialRecord
+
+
+def time_text(record: TrialRecord) -> str:
+    """Milliseconds per global batch, empty where unknown."""
+    time = record.outcome.batch_time_s
+    return "" if time is None else f"{time * 1e3:.1f} ms"
+
+
+def interval_text(record: TrialRecord) -> str:
+    """The 95 % interval in milliseconds."""
+    interval = record.outcome.batch_time_ci95_s
+    return "" if interval is None else f"{interval[0] * 1e3:.1f} to {interval[1] * 1e3:.1f} ms"
+
+
+def memory_text(record: TrialRecord) -> str:
+    """Peak memory; with the allocator's own figure where the device had more in use."""
+    peak = record.outcome.peak_memory_bytes
+    return "" if peak is None else format_bytes(peak)
+
+
+def value_text(point: Point, name: str) -> str:
+    """A parameter's value."""
+    return plain(point[name]) if name in point else "(inactive)"
+
+
+def shorten(text: str, length: int = 120) -> str:
+    """The text, cut to a length."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+
+    def line(cells: Sequence[str]) -> str:
+        escaped = (cell.replace("|", "\\|").replace("\n", " ") for cell in cells)
+        return f"| {' | '.join(escaped)} |"
+
+    return "\n".join([line(header), "|" + "---|" * len(header), *map(line, rows)])

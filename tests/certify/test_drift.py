@@ -1,0 +1,49 @@
+"""A machine that changes is noticed by the baseline's own runs."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from autotune.certify.drift import Control, Drift
+
+
+def controls(*times_s: float) -> tuple[Control, ...]:
+    return tuple(Control(100.0 * n, time) for n, time in enumerate(times_s))
+
+
+def test_one_run_tells_nothing() -> None:
+    drift = Drift(controls(1.0), 0.01)
+    assert (drift.factor(50.0), drift.is_notable) == (1.0, False)
+
+
+def test_a_drift_beyond_the_noise_is_taken_out_and_named() -> None:
+    drift = Drift(controls(1.0, 1.025, 1.05), 0.005)
+    assert drift.factor(0.0) == 1.0
+    assert drift.factor(200.0) == pytest.approx(1.05, rel=0.01)
+    assert drift.factor(150.0) == pytest.approx(1.0375, rel=0.01)
+    assert drift.factor(1e9) == drift.factor(200.0)
+    assert drift.is_notable
+    assert drift.change == pytest.approx(0.05)
+
+
+def test_what_runs_usually_differ_by_is_no_drift() -> None:
+    draw = random.Random(0)
+    named = taken_out = 0
+    for _ in range(300):
+        drift = Drift(controls(*(draw.gauss(1.0, 0.02) for _ in range(4))), 0.02)
+        named += drift.is_notable
+        taken_out += abs(drift.factor(150.0) - 1) > 0.03
+    assert named / 300 < 0.15
+    assert taken_out / 300 < 0.10
+
+
+def test_a_slow_but_steady_drift_is_named_even_if_each_difference_is_small() -> None:
+    assert Drift(controls(1.0, 1.012, 1.027, 1.041), 0.02).is_notable
+
+
+def test_a_disturbed_control_is_no_drift() -> None:
+    drift = Drift(controls(1.0, 1.3, 1.0, 1.01), 0.01)
+    assert drift.factor(100.0) == pytest.approx(1.0, abs=0.01)
+    assert not drift.is_notable
