@@ -15,8 +15,8 @@ from pathlib import Path
 
 from autotune.measure.outcome import Status
 from autotune.study.best import best_record
-from autotune.study.study import trials_journal
 from autotune.study.paths import StudyPaths
+from autotune.study.study import trials_journal
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ class ContestRules:
 
     min_rounds: int = 3
     max_rounds: int = 6
-    precision: float = 0.02
+    precision: float = 0.05
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Contest:
     def _is_decided(self, alive: Sequence[Point], rounds: int, rules: ContestRules) -> bool:
         """Whether, with so many rounds finished, more would not tell more."""
         leader = self.leader()
-        if any(len(self.times(point)) < rules.min_rounds for point in (self.points[0], leader)):
+        if any(len(self.times(point)) < rules.min_rounds for point in alive):
             return False
         return all(
             self._is_told(self.ratio(point, leader), rules) for point in alive if point != leader

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,9 +19,9 @@ from autotune.space.point import Point
 from autotune.study.repeat import Repeat, Role
 from autotune.study.trial_record import TrialRecord
 
-# Rechecks by default: so many, or a third of the trials where that is more.
+# Rechecks may take this share of the device time of the trials, and a few are always made.
 _LEAST_RECHECKS = 8
-_RECHECKED_SHARE = 3
+_RECHECKED_SHARE = 0.25
 
 
 @dataclass(frozen=True)
@@ -117,21 +119,44 @@ class Results:
         """
         if self.best is None:
             return []
-        used = sum(repeat.role is Role.RECHECK for repeat in self.repeats)
-        most = self.settings.max_rechecks
-        usual = max(_LEAST_RECHECKS, len(self.records) // _RECHECKED_SHARE)
-        left = (usual if most is None else most) - used
+        left = self._rechecks_allowed - len(self._rechecks)
         slowest = self.best.time_s * (1 + self.settings.recheck_within)
         tried = {self.baseline, *(repeat.record.parameters for repeat in self.repeats)}
         may_win = [
             standing.point
             for standing in self.standings
-            if standing.time_s <= slowest
+            if standing is not self.best  # it runs again anyway
+            and standing.time_s <= slowest
             and standing.record.status in (Status.OK, Status.STOPPED)
             and standing.point not in tried
             and self.rejection(standing) is None
         ]
         return may_win[: max(left, 0)]
+
+    @cached_property
+    def _rechecks(self) -> list[TrialRecord]:
+        return [repeat.record for repeat in self.repeats if repeat.role is Role.RECHECK]
+
+    @property
+    def _rechecks_allowed(self) -> int:
+        """How many rechecks there may be in all, as what they cost shows."""
+        if self.settings.max_rechecks is not None:
+            return self.settings.max_rechecks
+        costs = [record.cost_s for record in self._rechecks or self.records]
+        typical = statistics.fmean(costs) if costs else 0.0
+        share = _RECHECKED_SHARE * sum(record.cost_s for record in self.records)
+        return max(_LEAST_RECHECKS, int(share / typical) if typical > 0 else 0)
+
+    @cached_property
+    def step_noise(self) -> float | None:
+        """Relative standard deviation of one step within a run, None before one was measured."""
+        noises = [
+            outcome.within_error_s / outcome.batch_time_s * math.sqrt(outcome.steps)
+            for record in self.records
+            if (outcome := record.outcome).within_error_s is not None
+            and outcome.batch_time_s is not None
+        ]
+        return statistics.median(noises) if noises else None
 
     @cached_property
     def finalists(self) -> list[Standing]:

@@ -15,14 +15,14 @@ class CertifySettings:
     enabled: False exports the fastest trial as it was measured. finalists: how many points at
     most run against the baseline. recheck_within: a point whose only run was slower than the
     best by no more than this share is measured once more, since one bad moment may have cost
-    it that much. max_rechecks: how many at most; None for 8,
-    or a third of the trials where that is more.
+    it that much. max_rechecks: how many at most; None for as many as fit into a quarter of the
+    device time that the trials took.
     loss_tolerance: see `autotune.measure.work`. spread: between runs, assumed at first.
     window_steps: global batches in the data window.
     """
 
     enabled: bool = True
-    finalists: int = 3
+    finalists: int = 2
     recheck_within: float = 0.35
     max_rechecks: int | None = None
     loss_tolerance: float = 0.01

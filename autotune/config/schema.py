@@ -140,7 +140,7 @@ class MeasureConfig:
 
     warmup_steps: int = 3
     min_steps: int = 8
-    max_steps: int = 64
+    max_steps: int = 16
     precision: float = 0.03
     race: bool = True
     control_every: int = 8
@@ -167,15 +167,15 @@ class CertifyConfig:
     most run against the baseline, in turns. min_rounds, max_rounds: runs of each. precision:
     half of the 95 % interval of a ratio that is narrow enough to call two points equal.
     max_rechecks: points that are run once more since one bad moment may have cost them the
-    lead, null for 8 or a third of the trials. loss_tolerance: share by which a finalist's losses
-    may differ from the baseline's.
+    lead, null for a quarter of the trials' device time. loss_tolerance: share by which a
+    finalist's losses may differ from the baseline's.
     """
 
     enabled: bool = True
-    finalists: int = 3
+    finalists: int = 2
     min_rounds: int = 3
     max_rounds: int = 6
-    precision: float = 0.02
+    precision: float = 0.05
     max_rechecks: int | None = None
     loss_tolerance: float = 0.01
 

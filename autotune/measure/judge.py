@@ -62,7 +62,8 @@ def judge(
     peaks = _peaks(ranks)
     outcome = _failure(end, ranks, decision)
     if outcome is None:
-        outcome = _measure(ranks, settings)
+        least = 1 if decision.ends_at_once else settings.min_steps
+        outcome = _measure(ranks, replace(settings, min_steps=least))
     if outcome.status is Status.OK:
         outcome = _check_work(outcome, baseline_work, settings.window_steps)
     if outcome.status is Status.OK:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from autotune.certify.results import Results
@@ -17,7 +18,7 @@ from autotune.sweep.plan import SweepPlan
 from autotune.sweep.progress import Listener, RunningTrial
 from autotune.sweep.runner import Runner, RunOrder, RunResult, Yardstick
 
-_CONTEST_GUESS = 4  # entrants, before the finalists are known
+_CONTEST_GUESS = 3  # entrants, before the finalists are known
 
 
 @dataclass
@@ -70,7 +71,7 @@ class Bench:
         if best is not None and best.ci95_s is not None:
             high = best.ci95_s[1] * results.drift.factor(self.runner.launcher.now())
         work: Work | None = None if base is None else base.record.outcome.work
-        return Yardstick(results.spread, high, work)
+        return Yardstick(results.spread, high, results.step_noise, work)
 
     def start_trial(self, number: int, point: Point) -> None:
         """Launches a trial of a point."""
@@ -112,9 +113,11 @@ class Bench:
 
     def _repeat_rules(self, role: Role) -> RaceRules:
         # A recheck is over as soon as it is clear that the point does not win after all.
-        return (
-            self.plan.race if role is Role.RECHECK else replace(self.plan.race, drop_losers=False)
-        )
+        # Warm-up does not matter: a bad moment in its first run cost it far more.
+        if role is Role.RECHECK:
+            return replace(self.plan.race, warm_up_share=0.0)
+        # Of many runs none needs to be precise: what separate runs differ by decides.
+        return replace(self.plan.race, drop_losers=False, precision=math.inf)
 
     def _measurement(self, profile: ProfilePlan | None) -> MeasurementPlan:
         return self.plan.with_profile(None if self.budget.is_used_up else profile)

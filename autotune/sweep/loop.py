@@ -20,7 +20,7 @@ from autotune.sweep.bench import Bench
 from autotune.sweep.plan import SweepPlan
 from autotune.sweep.progress import Listener, Progress, estimate_left_s, typical_cost_s
 
-_TICK_S = 0.5
+_TICK_S = 0.25
 # Trials that fail one after the other, from the first on, for the same reason: the cause is
 # not in the points.
 _HOPELESS_AFTER = 5

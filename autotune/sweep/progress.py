@@ -99,7 +99,7 @@ class Listener(Protocol):
         ...
 
     def moment(self, progress: Progress) -> None:
-        """Called about twice a second."""
+        """Called several times a second."""
         ...
 
     def said(self, message: str) -> None:

@@ -35,11 +35,13 @@ class Yardstick:
     """What a run is held against while it goes on, and when it has ended.
 
     incumbent_high_s: upper end of the interval of the best point, None where nothing is to be
-    beaten. spread: between runs of one point. baseline_work: None where it is not known yet.
+    beaten. spread: between runs of one point. step_noise: relative standard deviation of one
+    step. baseline_work: None where it is not known yet.
     """
 
     spread: RunSpread
     incumbent_high_s: float | None = None
+    step_noise: float | None = None
     baseline_work: Work | None = None
 
 
@@ -130,8 +132,10 @@ class Runner:
         if run is None:
             return
         over = is_over_limit(ranks, self.judge)
-        live.decision = decide(run, live.order.rules, held.spread, held.incumbent_high_s, over)
-        if live.decision is Decision.LOSES or (
+        live.decision = decide(
+            run, live.order.rules, held.spread, held.incumbent_high_s, over, held.step_noise
+        )
+        if live.decision.ends_at_once or (
             live.decision is Decision.ENOUGH and not self.trainer.heeds_finish
         ):
             self.launcher.stop(live.order.number)

@@ -35,8 +35,21 @@ def test_the_best_itself_is_measured_to_the_precision() -> None:
     assert decide(run(1.0, error_s=0.05), RULES, SPREAD, None) is Decision.GO_ON
 
 
-def test_a_run_that_breaks_the_limit_needs_no_precision() -> None:
-    assert decide(run(1.0, error_s=0.2), RULES, SPREAD, None, over_limit=True) is Decision.ENOUGH
+def test_a_run_that_breaks_the_limit_is_stopped_at_the_first_look() -> None:
+    assert decide(run(1.0, steps=4), RULES, SPREAD, None, over_limit=True) is Decision.OVER_LIMIT
+    assert decide(run(1.0, steps=3), RULES, SPREAD, None, over_limit=True) is Decision.GO_ON
+
+
+def test_a_trial_that_is_far_behind_is_stopped_at_the_first_look() -> None:
+    first = run(2.0, steps=4, error_s=None)
+    assert decide(first, RULES, SPREAD, 1.05, step_noise=0.03) is Decision.LOSES
+    assert decide(first, RULES, SPREAD, 1.05, step_noise=None) is Decision.GO_ON
+    assert decide(run(2.0, steps=3), RULES, SPREAD, 1.05, step_noise=0.03) is Decision.GO_ON
+
+
+def test_first_steps_that_may_be_warm_up_decide_nothing() -> None:
+    close = run(1.2, steps=4, error_s=None)
+    assert decide(close, RULES, SPREAD, 1.05, step_noise=0.01) is Decision.GO_ON
 
 
 def test_losers_may_be_kept() -> None:

@@ -27,10 +27,10 @@ from autotune.space.legal import LegalSpace
 from autotune.space.point import Point
 from autotune.study.identity import Identity
 from autotune.study.paths import StudyPaths
-from autotune.study.study import Study
-from autotune.study.trial_record import TrialRecord
 from autotune.study.profiles import ProfileBudget
 from autotune.study.repeat import Repeat
+from autotune.study.study import Study
+from autotune.study.trial_record import TrialRecord
 from autotune.sweep.bench import Bench as Devices
 from autotune.sweep.loop import Sweep, SweepEnd
 from autotune.sweep.plan import SweepPlan
