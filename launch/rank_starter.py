@@ -1,20 +1,27 @@
-"""Starting the process of a rank: one small port behind the supervisor."""
+"""Starting the processes of a node's ranks: one small port behind the supervisor."""
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+_FORK_RANKS = Path(__file__).parent / "rank" / "fork_ranks.py"
+_REPORT_BYTES = 1 << 16
+
+Environments = Mapping[int, Mapping[str, str]]
+"""The complete environment of each rank, by the rank's number."""
+
 
 @dataclass(frozen=True)
 class StartedRank:
-    """A rank's process. `output` is a pipe with its stdout and stderr, owned by the caller."""
+    """A rank that is on its way. `output`: a pipe with its stdout and stderr, the caller's."""
 
     rank: int
-    pid: int
     output: int
 
 
@@ -22,13 +29,20 @@ class RankStarter(Protocol):
     """Starts ranks whose end `os.waitpid` of the supervisor can see.
 
     That is: a rank is a child of the supervisor, or an orphan below it, since the
-    supervisor is a subreaper. So ranks may also be forked from a warm template process.
+    supervisor is a subreaper. Each has a session of its own.
     """
 
     def start(
-        self, rank: int, argv: Sequence[str], cwd: Path, env: Mapping[str, str]
-    ) -> StartedRank:
-        """Starts a rank in a session of its own. Raises `OSError` when that is impossible."""
+        self, argv: Sequence[str], cwd: Path, environments: Environments
+    ) -> Iterator[StartedRank]:
+        """Starts `argv` in `cwd` once for each environment, in their order.
+
+        Raises `OSError` for the first rank for which that is impossible.
+        """
+        ...
+
+    def ranks_of(self, pid: int) -> Sequence[int]:
+        """The ranks that have ended because a child of the supervisor has; often none."""
         ...
 
 
@@ -36,23 +50,117 @@ class ColdStarter:
     """Starts each rank as a new process."""
 
     def __init__(self) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     def start(
-        self, rank: int, argv: Sequence[str], cwd: Path, env: Mapping[str, str]
-    ) -> StartedRank:
-        """Starts `argv` in `cwd` with exactly `env`."""
-        process = subprocess.Popen(
-            list(argv),
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            bufsize=0,
-        )
-        # Kept, since a Popen that is collected would reap the child behind our back.
-        self._processes.append(process)
-        assert process.stdout is not None
-        return StartedRank(rank, process.pid, process.stdout.fileno())
+        self, argv: Sequence[str], cwd: Path, environments: Environments
+    ) -> Iterator[StartedRank]:
+        """One process a rank."""
+        for rank, env in environments.items():
+            process = subprocess.Popen(
+                list(argv),
+                cwd=cwd,
+                env=dict(env),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                bufsize=0,
+            )
+            # Kept, since a Popen that is collected would reap the child behind our back.
+            self._processes[rank] = process
+            assert process.stdout is not None
+            yield StartedRank(rank, process.stdout.fileno())
+
+    def ranks_of(self, pid: int) -> Sequence[int]:
+        """The rank whose process it was."""
+        return [rank for rank, process in self._processes.items() if process.pid == pid]
+
+
+class ForkStarter:
+    """Starts one process, which imports a module and then forks into the ranks.
+
+    preload: the module, see `autotune.ports.RankProgram`.
+    """
+
+    def __init__(self, preload: str) -> None:
+        self._preload = preload
+        self._process: subprocess.Popen[bytes] | None = None
+        self._report = -1
+        self._unborn: set[int] = set()
+        self._rank_of: dict[int, int] = {}
+
+    def start(
+        self, argv: Sequence[str], cwd: Path, environments: Environments
+    ) -> Iterator[StartedRank]:
+        """One process for all ranks, which become processes of their own later."""
+        pipes = {rank: os.pipe() for rank in environments}
+        self._report, report = os.pipe()
+        os.set_blocking(self._report, False)
+        writing = [end for _, end in pipes.values()]
+        common = _common(environments)
+        try:
+            self._process = subprocess.Popen(
+                [argv[0], str(_FORK_RANKS), *argv[1:]],  # the last words are for who reads `ps`
+                cwd=cwd,
+                # The ranks are found in /proc by what this process is started with.
+                env=common,
+                stdin=subprocess.PIPE,
+                stdout=writing[0],
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                bufsize=0,
+                pass_fds=[*writing, report],
+            )
+        finally:
+            for descriptor in [*writing, report]:
+                os.close(descriptor)
+        self._unborn = set(environments)
+        ranks = [
+            {"rank": rank, "output": pipes[rank][1], "env": _beyond(common, env)}
+            for rank, env in environments.items()
+        ]
+        self._order({"preload": self._preload, "argv": argv, "ranks": ranks, "report": report})
+        for rank, (reading, _) in pipes.items():
+            yield StartedRank(rank, reading)
+
+    def ranks_of(self, pid: int) -> Sequence[int]:
+        """The rank whose process it was, or all ranks that the one process had still to start."""
+        # A rank becomes our child when the one process has gone, so its pid is told by then.
+        self._read_report()
+        if self._process is not None and pid == self._process.pid:
+            return sorted(self._unborn)
+        return [self._rank_of[pid]] if pid in self._rank_of else []
+
+    def _order(self, order: Mapping[str, object]) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            with self._process.stdin as pipe:
+                pipe.write(json.dumps(order).encode("ascii"))
+        except BrokenPipeError:
+            return  # it has died already, and whoever waits for it sees how
+
+    def _read_report(self) -> None:
+        try:
+            told = os.read(self._report, _REPORT_BYTES)
+        except BlockingIOError:
+            return
+        for line in told.splitlines():
+            rank, pid = map(int, line.split())
+            self._rank_of[pid] = rank
+            self._unborn.discard(rank)
+
+
+def _common(environments: Environments) -> dict[str, str]:
+    """The variables that all ranks have with the same value."""
+    first, *others = environments.values()
+    return {
+        name: value
+        for name, value in first.items()
+        if all(env.get(name) == value for env in others)
+    }
+
+
+def _beyond(common: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in env.items() if name not in common}

@@ -12,13 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autotune.analyze.intervals import Interval, subtract, union
-from autotune.analyze.kineto.events import (
-    Collective,
-    DeviceTask,
-    HostCall,
-    Recording,
-    TaskKind,
-)
+from autotune.analyze.kineto.events import DeviceTask, HostCall, Recording, TaskKind
+
+_COMMUNICATION = "communication"  # one of the names that mark a user's own ranges
 
 
 @dataclass(frozen=True)
@@ -34,9 +30,9 @@ class Activity:
 def activity_of(recording: Recording) -> Activity:
     """The activity of the device, or of the host where no device was recorded."""
     if recording.is_host_only:
-        own = [*recording.collectives, *recording.starts]
-        communication = union((each.start, each.end) for each in own)
-        computing = _host_computing(recording.operators, own)
+        waits = _host_communication(recording)
+        communication = union(span for spans in waits.values() for span in spans)
+        computing = _host_computing(recording.operators, waits)
     else:
         communication = union((each.start, each.end) for each in recording.collectives)
         computing = device_computing(recording.tasks, communication)
@@ -57,11 +53,26 @@ def device_computing(tasks: Iterable[DeviceTask], communication: list[Interval])
     return union([*spans[TaskKind.KERNEL], *copies])
 
 
+def _host_communication(recording: Recording) -> dict[str, list[Interval]]:
+    """By thread: collectives, and what the user's own ranges call communication.
+
+    The ranges hold a thread's waiting as well, in which it may be in an operator that computes
+    nothing, such as an autograd function around a collective.
+    """
+    spans: dict[str, list[Interval]] = {}
+    for each in (*recording.collectives, *recording.starts):
+        spans.setdefault(each.thread, []).append((each.start, each.end))
+    for thread, calls in recording.ranges.items():
+        marked = [(call.start, call.end) for call in calls if call.name == _COMMUNICATION]
+        spans.setdefault(thread, []).extend(marked)
+    return spans
+
+
 def _host_computing(
-    operators: Mapping[str, Sequence[HostCall]], communication: Sequence[Collective]
+    operators: Mapping[str, Sequence[HostCall]], waits: Mapping[str, list[Interval]]
 ) -> list[Interval]:
     computing: list[Interval] = []
     for thread, calls in operators.items():
-        waits = [(each.start, each.end) for each in communication if each.thread == thread]
-        computing += subtract(((call.start, call.end) for call in calls), waits)
+        own = union(waits.get(thread, []))
+        computing += subtract(((call.start, call.end) for call in calls), own)
     return union(computing)

@@ -46,7 +46,7 @@ def breakdown(profiles: ProfileSet, verdict: RankVerdict) -> Iterator[Renderable
     phased = [row for row in rows if row.time.phases_us is not None]
     if phased:
         yield heading("Where the time goes", "ms a step and share")
-        yield table(["", "step", *_SHORT.values()], [_phases(row) for row in phased])
+        yield table(["of step", "in all", *_SHORT.values()], [_phases(row) for row in phased])
         yield Text(
             "commun. is what compute does not hide; scheduling: the device waits for the host.",
             "dim",
@@ -60,7 +60,7 @@ def breakdown(profiles: ProfileSet, verdict: RankVerdict) -> Iterator[Renderable
     )
 
 
-_DEVICE = ["", "computing", "exposed comm.", "free", "preparing", "hidden comm.", "bubble"]
+_DEVICE = ["of step", "computing", "exposed comm.", "free", "preparing", "hidden comm.", "bubble"]
 
 
 def chosen_rows(profiles: ProfileSet, verdict: RankVerdict) -> list[Row]:
@@ -93,8 +93,10 @@ def chosen_rows(profiles: ProfileSet, verdict: RankVerdict) -> list[Row]:
 
 
 def _label(rank: str, step: StepTime) -> str:
-    number = "" if step.step is None else f"step {step.step}"
-    return ", ".join(part for part in (clean(rank), number) if part)
+    """Such as `step 50`, or `rank 3: 50` where there are several ranks."""
+    if step.step is None:
+        return clean(rank)
+    return f"{clean(rank)}: {step.step}" if rank else f"step {step.step}"
 
 
 def _mean_row(profiles: ProfileSet) -> list[Row]:
