@@ -26,16 +26,31 @@ class RankProgram:
     cwd: working directory of the ranks.
     files: text files that are written into the trial's folder before the start,
         by their name relative to it.
+    preload: module that a launcher may import once a node, in one process from which the ranks
+        are forked, each of which then runs `argv`, a `python -m MODULE`. None: each rank starts
+        cold. For programs whose import starts no threads and initialises no device, reads no
+        variable that differs between ranks, and which seed their generators themselves; what
+        their libraries read when they are imported belongs into `env`.
     """
 
     argv: tuple[str, ...]
     cwd: Path
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+    preload: str | None = None
 
     def __post_init__(self) -> None:
         if not self.argv:
             raise ValueError("a rank program needs at least one word in argv")
+        if self.preload is None:
+            return
+        if not all(part.isidentifier() for part in self.preload.split(".")):
+            raise ValueError(f"preload={self.preload!r} is no module's name, such as torch.nn")
+        if len(self.argv) < 3 or self.argv[1] != "-m":
+            raise ValueError(
+                f"with preload={self.preload!r} argv must be (PYTHON, '-m', MODULE, ...), "
+                f"got {self.argv!r}"
+            )
 
 
 @dataclass(frozen=True)

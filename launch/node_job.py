@@ -21,6 +21,7 @@ class NodeJob:
     marker: value of `markers.TRIAL`, by which the trial's processes are found.
     node: number of this node in the trial, from 0.
     ranks_per_node: as many ranks on every node.
+    preload: module that is imported once for all ranks, None to start each rank cold.
     """
 
     folder: Path
@@ -33,6 +34,7 @@ class NodeJob:
     nodes: int
     ranks_per_node: int
     deadlines: Deadlines
+    preload: str | None = None
 
     @property
     def world_size(self) -> int:
@@ -85,6 +87,7 @@ def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: s
         nodes=request.placement.nodes,
         ranks_per_node=request.placement.devices_per_node,
         deadlines=request.deadlines,
+        preload=request.program.preload,
     )
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -17,14 +16,6 @@ Environments = Mapping[int, Mapping[str, str]]
 """The complete environment of each rank, by the rank's number."""
 
 
-@dataclass(frozen=True)
-class StartedRank:
-    """A rank that is on its way. `output`: a pipe with its stdout and stderr, the caller's."""
-
-    rank: int
-    output: int
-
-
 class RankStarter(Protocol):
     """Starts ranks whose end `os.waitpid` of the supervisor can see.
 
@@ -32,29 +23,32 @@ class RankStarter(Protocol):
     supervisor is a subreaper. Each has a session of its own.
     """
 
-    def start(
-        self, argv: Sequence[str], cwd: Path, environments: Environments
-    ) -> Iterator[StartedRank]:
+    def start(self, argv: Sequence[str], cwd: Path, environments: Environments) -> Iterator[int]:
         """Starts `argv` in `cwd` once for each environment, in their order.
 
-        Raises `OSError` for the first rank for which that is impossible.
+        Yields for each rank a pipe with its stdout and stderr, which is the caller's. Raises
+        `OSError` instead for the first rank for which that is impossible.
         """
         ...
 
-    def ranks_of(self, pid: int) -> Sequence[int]:
-        """The ranks that have ended because a child of the supervisor has; often none."""
+    def note_end(self, pid: int) -> Sequence[int]:
+        """Learns that a child of the supervisor has been reaped; the ranks that end with it."""
         ...
+
+
+def starter_for(preload: str | None) -> RankStarter:
+    """The starter of a program that asks for this module to be imported first, or for none."""
+    return ColdStarter() if preload is None else ForkStarter(preload)
 
 
 class ColdStarter:
     """Starts each rank as a new process."""
 
     def __init__(self) -> None:
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._rank_of: dict[int, int] = {}
 
-    def start(
-        self, argv: Sequence[str], cwd: Path, environments: Environments
-    ) -> Iterator[StartedRank]:
+    def start(self, argv: Sequence[str], cwd: Path, environments: Environments) -> Iterator[int]:
         """One process a rank."""
         for rank, env in environments.items():
             process = subprocess.Popen(
@@ -68,13 +62,14 @@ class ColdStarter:
                 bufsize=0,
             )
             # Kept, since a Popen that is collected would reap the child behind our back.
-            self._processes[rank] = process
+            self._processes.append(process)
+            self._rank_of[process.pid] = rank
             assert process.stdout is not None
-            yield StartedRank(rank, process.stdout.fileno())
+            yield process.stdout.fileno()
 
-    def ranks_of(self, pid: int) -> Sequence[int]:
-        """The rank whose process it was."""
-        return [rank for rank, process in self._processes.items() if process.pid == pid]
+    def note_end(self, pid: int) -> Sequence[int]:
+        """The rank whose process it was, or none."""
+        return _take(self._rank_of, pid)
 
 
 class ForkStarter:
@@ -90,9 +85,7 @@ class ForkStarter:
         self._unborn: set[int] = set()
         self._rank_of: dict[int, int] = {}
 
-    def start(
-        self, argv: Sequence[str], cwd: Path, environments: Environments
-    ) -> Iterator[StartedRank]:
+    def start(self, argv: Sequence[str], cwd: Path, environments: Environments) -> Iterator[int]:
         """One process for all ranks, which become processes of their own later."""
         pipes = {rank: os.pipe() for rank in environments}
         self._report, report = os.pipe()
@@ -121,16 +114,16 @@ class ForkStarter:
             for rank, env in environments.items()
         ]
         self._order({"preload": self._preload, "argv": argv, "ranks": ranks, "report": report})
-        for rank, (reading, _) in pipes.items():
-            yield StartedRank(rank, reading)
+        for reading, _ in pipes.values():
+            yield reading
 
-    def ranks_of(self, pid: int) -> Sequence[int]:
-        """The rank whose process it was, or all ranks that the one process had still to start."""
+    def note_end(self, pid: int) -> Sequence[int]:
+        """The rank whose process it was, or the ranks that the one process has failed to start."""
         # A rank becomes our child when the one process has gone, so its pid is told by then.
         self._read_report()
         if self._process is not None and pid == self._process.pid:
             return sorted(self._unborn)
-        return [self._rank_of[pid]] if pid in self._rank_of else []
+        return _take(self._rank_of, pid)
 
     def _order(self, order: Mapping[str, object]) -> None:
         assert self._process is not None
@@ -150,6 +143,11 @@ class ForkStarter:
             rank, pid = map(int, line.split())
             self._rank_of[pid] = rank
             self._unborn.discard(rank)
+
+
+def _take(rank_of: dict[int, int], pid: int) -> Sequence[int]:
+    """The rank of a process, once: the system may give its pid to another one later."""
+    return [rank_of.pop(pid)] if pid in rank_of else []
 
 
 def _common(environments: Environments) -> dict[str, str]:

@@ -29,7 +29,7 @@ from launch.process_tree import become_subreaper, descendants, end_all
 from launch.progress import RankProgress, RecordFollower, current_wait, note_events
 from launch.rank_environment import rank_environment
 from launch.rank_output import BoundedLog, RankOutput
-from launch.rank_starter import ColdStarter, RankStarter
+from launch.rank_starter import RankStarter, starter_for
 
 PEERS_GRACE_S = 1.5
 """After a rank failed: how long the others may go on, to write what they know of it."""
@@ -61,7 +61,6 @@ class Supervisor:
         self._wake = wake
         self._selector = selectors.DefaultSelector()
         self._outputs: dict[int, RankOutput] = {}
-        self._rank_of: dict[int, int] = {}
         self._exits: dict[int, RankExit] = {}
         self._progress = {rank: RankProgress(rank) for rank in job.ranks}
         self._followers = {rank: RecordFollower(job.records(rank)) for rank in job.ranks}
@@ -85,18 +84,18 @@ class Supervisor:
         return self._port_conflict(end)
 
     def _start(self, meeting: Meeting) -> NodeEnd | None:
-        for rank in self._job.ranks:
-            environment = rank_environment(self._job, meeting, rank)
+        job = self._job
+        environments = {rank: rank_environment(job, meeting, rank) for rank in job.ranks}
+        outputs = self._starter.start(job.argv, job.cwd, environments)
+        for rank in job.ranks:
             try:
-                started = self._starter.start(rank, self._job.argv, self._job.cwd, environment)
+                descriptor = next(outputs)
             except OSError as error:
                 self._exits[rank] = RankExit(rank, NOT_STARTED_CODE)
-                self._job.log(rank).write_text(f"{error}\n", encoding="utf-8")
+                job.log(rank).write_text(f"{error}\n", encoding="utf-8")
                 return NodeEnd(EndKind.RANK_FAILED, f"rank {rank} could not be started: {error}")
-            self._rank_of[started.pid] = rank
-            output = RankOutput(started.output, BoundedLog(self._job.log(rank)))
-            self._outputs[started.output] = output
-            self._selector.register(started.output, selectors.EVENT_READ, _OUTPUT)
+            self._outputs[descriptor] = RankOutput(descriptor, BoundedLog(job.log(rank)))
+            self._selector.register(descriptor, selectors.EVENT_READ, _OUTPUT)
         return None
 
     def _watch(self) -> NodeEnd:
@@ -177,9 +176,8 @@ class Supervisor:
                 return
             if pid == 0:
                 return
-            rank = self._rank_of.pop(pid, None)
-            if rank is not None:
-                code = os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            for rank in self._starter.note_end(pid):
                 self._exits[rank] = RankExit(rank, code, by_us=self._ending)
 
     def _end_processes(self) -> list[psutil.Process]:
@@ -255,7 +253,7 @@ def main() -> None:
     wake = _wake_on_signals()
     owner = sys.stdin.fileno()
     job, meeting, more = _read_job(owner)
-    supervisor = Supervisor(job, ColdStarter(), owner, wake)
+    supervisor = Supervisor(job, starter_for(job.preload), owner, wake)
     if more:
         supervisor.hear_owner(more)
     end = supervisor.run(meeting)

@@ -17,9 +17,10 @@ import os
 import runpy
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, Dict, List, Optional  # noqa: UP035 (Python 3.8 evaluates these)
 
-_THREADS = "/proc/self/task"
+_THREADS = Path("/proc/self/task")
 
 
 def main() -> None:
@@ -49,7 +50,7 @@ def main() -> None:
 
 def _read_all(descriptor: int) -> bytes:
     """All that is in a pipe; not through sys.stdin, whose buffer the ranks would inherit."""
-    parts = []
+    parts: List[bytes] = []  # noqa: UP006
     while True:
         part = os.read(descriptor, 1 << 16)
         if not part:
@@ -61,7 +62,7 @@ def _enter_working_directory() -> None:
     """Side effect: modules are looked for as under `python -m`, no longer beside this file."""
     if getattr(sys.flags, "safe_path", False):
         return
-    sys.path[0] = os.getcwd()
+    sys.path[0] = str(Path.cwd())
 
 
 def _import(module: str) -> Optional[str]:  # noqa: UP045
@@ -70,7 +71,7 @@ def _import(module: str) -> Optional[str]:  # noqa: UP045
         importlib.import_module(module)
     except Exception:  # noqa: BLE001 (the ranks' program meets the failure again and ends by it)
         return f"{module} could not be imported\n{traceback.format_exc()}"
-    threads = len(os.listdir(_THREADS))  # noqa: PTH208 (quicker than Path, and only counted)
+    threads = len(list(_THREADS.iterdir()))
     if threads > 1:
         return f"importing {module} has started {threads - 1} threads, which a fork would lose"
     return None
@@ -89,7 +90,7 @@ def _become(rank: Dict[str, Any], outputs: List[int], report: int) -> None:  # n
 def _run(argv: List[str], warm: bool) -> None:  # noqa: UP006
     """Runs `python -m module arguments` to its end, in this interpreter if it is warm."""
     if not warm:
-        os.execv(argv[0], argv)
+        os.execvp(argv[0], argv)  # noqa: S606 (no shell is wanted)
     module, arguments = argv[2], argv[3:]
     sys.argv = [module, *arguments]
     sys.orig_argv = list(argv)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from launch.rank.recorder import Recorder
 from launch.reference.config import load_config
+from launch.reference.import_settings import with_defaults
 from launch.reference.layout import Layout
 from launch.reference.schema import ConfigError
 
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         config = load_config(options.config)
         layout = Layout.of(config, int(os.environ.get("WORLD_SIZE", "1")))
-        _prepare_environment()
+        os.environ.update(with_defaults(os.environ))
         # Only now: a wrong configuration is answered before torch is imported.
         from launch.reference.rank_main import run_rank
 
@@ -51,16 +52,6 @@ def main(arguments: Sequence[str]) -> int:
         recorder.error("config", str(error))
         print(f"wrong configuration: {error}", file=sys.stderr)  # noqa: T201
         return 2
-
-
-def _prepare_environment() -> None:
-    """Side effect: settings that torch reads when it is imported, where they are unset."""
-    # Several ranks share a host's cores; more threads than cores ruin speed and repeats.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    # Huge pages for large tensors: fewer page faults where memory goes back when freed.
-    os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
-    # The profiler behind the memory meter says on stderr when it starts and stops.
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,10 @@ from autotune.errors import UserError, did_you_mean
 from autotune.ports import MeasurementPlan, RankProgram
 from autotune.space.point import plain
 from launch.profile_request import profile_options
+from launch.reference.import_settings import with_defaults
 
 _CONFIG_FILE = "config.yaml"
+_PRELOAD = "launch.reference.rank_main"
 
 # parameter -> its place in the native configuration and the type of its values.
 _PARAMETERS: Mapping[str, tuple[tuple[str, str], type]] = {
@@ -130,7 +132,10 @@ class ReferenceTrainer:
             ),
             cwd=folder,
             files={_CONFIG_FILE: yaml.safe_dump(config, sort_keys=False, allow_unicode=True)},
-            env={"PYTHONPATH": _python_path()},
+            # In the environment, since torch may be there before the program runs.
+            env={"PYTHONPATH": _python_path(), **with_defaults(os.environ)},
+            # Accelerators' libraries do not outlive a fork.
+            preload=_PRELOAD if self.device == "cpu" else None,
         )
 
     def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:

@@ -50,9 +50,7 @@ def test_phases_and_the_device_are_shown_per_rank_and_step_in_ms_and_shares() ->
     ranks = [profile(rank, [step(7, phases_us=SPLIT, host_us=1e5)]) for rank in (0, 1)]
     text = text_of(*ranks)
     split, device = text.split("What the device does")
-    assert line(split, "rank 1: 7") == (
-        "100.0 5.00 (5.0%) 60.0 (60%) 0 0 20.0 (20%) 15.0 (15%)"
-    )
+    assert line(split, "rank 1: 7") == ("100.0 5.00 (5.0%) 60.0 (60%) 0 0 20.0 (20%) 15.0 (15%)")
     assert line(device, "rank 1: 7") == ("60.0 (60%) 20.0 (20%) 15.0 (15%) 5.00 (5.0%) 10.0")
 
 

@@ -20,8 +20,14 @@ QUIET = Deadlines(start_s=60, first_step_s=60, step_s=60, stop_grace_s=1.0)
 MakeJob = Callable[..., NodeJob]
 
 
+@pytest.fixture(params=["cold", "forked"])
+def preload(request: pytest.FixtureRequest) -> str | None:
+    """What a job imports before its ranks run, so that every test holds for both starters."""
+    return {"cold": None, "forked": "json"}[request.param]
+
+
 @pytest.fixture
-def make_job(tmp_path: Path) -> MakeJob:
+def make_job(tmp_path: Path, preload: str | None) -> MakeJob:
     """A job whose ranks run `code`; RANK and `record(event)` are defined for it."""
     folder = tmp_path / "trial 50% a=b,c#1 调优"
     folder.mkdir()
@@ -29,18 +35,25 @@ def make_job(tmp_path: Path) -> MakeJob:
     def make(code: str, ranks: int = 2, deadlines: Deadlines = QUIET) -> NodeJob:
         program = folder / "program.py"
         program.write_text(f"{PRELUDE}\n{code}\n", encoding="utf-8")
+        words = ("-S", str(program)) if preload is None else ("-m", "program")
         marker = f"{os.getpid()}-{folder.parent.name}"
         return NodeJob(
             folder=folder,
-            argv=(sys.executable, "-S", str(program)),
+            argv=(sys.executable, *words),
             cwd=folder,
-            env={"PATH": os.environ["PATH"], SWEEP: marker, TRIAL: marker},
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONDONTWRITEBYTECODE": "1",
+                SWEEP: marker,
+                TRIAL: marker,
+            },
             marker=marker,
             device="cpu",
             node=0,
             nodes=1,
             ranks_per_node=ranks,
             deadlines=deadlines,
+            preload=preload,
         )
 
     return make

@@ -1,7 +1,7 @@
 """A sweep without decisions, for tests that kill it: commands on stdin, answers on stdout.
 
-`start N SCENARIO` begins a trial of the stand-in program; each end is answered with a
-line of JSON; `close` ends the driver in order.
+`start N SCENARIO` begins a trial of the stand-in program, every second one with forked
+ranks; each end is answered with a line of JSON; `close` ends the driver in order.
 """
 
 import json
@@ -26,8 +26,12 @@ def answer(**values):
 def request(folder, number, scenario):
     place = folder / str(number)
     place.mkdir()
-    argv = (sys.executable, "-S", str(STAND_IN), scenario)
-    program = RankProgram(argv, place)
+    if number % 2:
+        argv = (sys.executable, "-m", "stand_in", scenario)
+        env = {"PYTHONPATH": str(STAND_IN.parent)}
+        program = RankProgram(argv, place, env, preload="json")
+    else:
+        program = RankProgram((sys.executable, "-S", str(STAND_IN), scenario), place)
     return TrialRequest(number, 1, place, program, Placement(1, RANKS, "cpu"), Deadlines())
 
 

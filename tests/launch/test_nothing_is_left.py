@@ -88,8 +88,9 @@ def driver(tmp_path: Path) -> Iterator[Driver]:
     driver.process.wait()
 
 
-def test_kill_9_of_the_sweep(driver: Driver) -> None:
-    driver.start_sleeper(0)
+@pytest.mark.parametrize("trial", [0, 1], ids=["cold", "forked"])
+def test_kill_9_of_the_sweep(driver: Driver, trial: int) -> None:
+    driver.start_sleeper(trial)
     everyone = driver.processes()
     assert {"gcs_server", "raylet"} <= {one.name() for one in everyone}
     assert driver.temporary.is_dir()
@@ -102,13 +103,15 @@ def test_kill_9_of_the_sweep(driver: Driver) -> None:
 
 def test_the_sweep_outlives_the_death_of_any_of_its_processes(driver: Driver) -> None:
     """One after the other, since Ray takes seconds to start."""
-    victims: list[tuple[str, Callable[[], psutil.Process], str]] = [
+    kinds: list[tuple[str, Callable[[], psutil.Process], str]] = [
         ("rank", lambda: driver.ranks()[1], "rank_failed"),
         ("supervisor", driver.supervisor, "lost"),
         ("worker", lambda: driver.named("ray::NodeWork"), "lost"),
         ("raylet", lambda: driver.named("raylet/raylet"), "lost"),
         ("gcs", lambda: driver.named("gcs/gcs_server"), "lost"),
     ]
+    # Each of the first three with cold ranks and with forked ones.
+    victims = [one for one in kinds[:3] for _ in range(2)] + kinds[3:]
     for trial, (name, find, kind) in enumerate(victims):
         driver.start_sleeper(trial)
         ranks = driver.ranks()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import StringIO
 
 import pandas as pd
 import pytest
 
+from autotune.certify.contest import contest_key
 from autotune.certify.results import Results
 from autotune.certify.settings import CertifySettings
 from autotune.measure.outcome import Outcome, Status
@@ -14,6 +16,7 @@ from autotune.measure.records import PHASES
 from autotune.report.markdown import ReportContext, report_markdown
 from autotune.report.table import trials_table
 from autotune.space.point import Point
+from autotune.study.repeat import Repeat, Role
 from autotune.study.trial_record import TrialRecord
 
 BASELINE = Point({"sp_degree": 1, "order": "none"})
@@ -83,6 +86,37 @@ def test_a_baseline_over_the_limit_shows_its_time() -> None:
 def test_a_gain_within_the_noise_is_no_gain() -> None:
     text = report(record(0, BASELINE, 0.2), record(1, FASTER, 0.199))
     assert "within the noise: **keep your baseline**" in text
+
+
+def repeated(number: int, point: Point, time_s: float, round_: int, contest: str) -> Repeat:
+    made = record(number, point, time_s)
+    return Repeat(Role.CERTIFY, replace(made, started_at=20.0 * number), contest, round_)
+
+
+def certified() -> Results:
+    records = (record(0, BASELINE, 0.4), record(1, FASTER, 0.2))
+    contest = contest_key([BASELINE, FASTER])
+    runs = [
+        repeated(2 * r + n, point, time_s * (1 + 0.01 * r), r, contest)
+        for r in range(3)
+        for n, (point, time_s) in enumerate([(BASELINE, 0.4), (FASTER, 0.2)])
+    ]
+    return Results(records, tuple(runs), BASELINE, CertifySettings(max_rechecks=0))
+
+
+def test_a_certified_winner_says_what_the_verdict_rests_on() -> None:
+    text = report_markdown(certified(), CONTEXT)
+    assert "Certified: finalists and baseline were run again, in turns, 3 times" in text
+    assert "| 0 (baseline) | 404.0 ms | 1.000 (1.000 to 1.000) | 3 |" in text
+    assert "| 1 | 202.0 ms | 2.000 (2.000 to 2.000) | 3 |" in text
+    assert "## The machine meanwhile" in text
+
+
+def test_the_bottleneck_is_named_with_what_addresses_it() -> None:
+    text = report_markdown(certified(), CONTEXT)
+    assert "### The bottleneck of the baseline" in text
+    assert "### The bottleneck of the best" in text
+    assert "**The device waits for data** (data loading: 67.3 ms of 404.0 ms a step (17%))" in text
 
 
 def test_nothing_feasible_is_said_with_the_causes() -> None:

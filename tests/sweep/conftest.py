@@ -18,6 +18,7 @@ from autotune.ports import (
     EndKind,
     MeasurementPlan,
     Placement,
+    ProfilePlan,
     RankExit,
     RankProgram,
     TrialRequest,
@@ -28,12 +29,12 @@ from autotune.space.point import Point
 from autotune.study.identity import Identity
 from autotune.study.paths import StudyPaths
 from autotune.study.profiles import ProfileBudget
-from autotune.study.repeat import Repeat
+from autotune.study.repeat import FIRST_LAUNCH, Repeat
 from autotune.study.study import Study
 from autotune.study.trial_record import TrialRecord
 from autotune.sweep.bench import Bench as Devices
 from autotune.sweep.loop import Sweep, SweepEnd
-from autotune.sweep.plan import SweepPlan
+from autotune.sweep.plan import ProfilePlans, SweepPlan
 from autotune.sweep.progress import Progress, RunningTrial
 from autotune.sweep.runner import Runner
 from launch.simulated import SimulatedLauncher, SimulatedTrial
@@ -45,10 +46,14 @@ LIMIT = 1000
 
 @dataclass(frozen=True)
 class PlainTrainer:
-    """A trainer whose program says which point it is."""
+    """A trainer whose program says which point it is.
+
+    plans: the profile that was planned, by the number of the launch.
+    """
 
     name: str = "plain"
     heeds_finish: bool = True
+    plans: dict[int, ProfilePlan | None] = field(default_factory=dict)
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Takes anything."""
@@ -65,6 +70,8 @@ class PlainTrainer:
     def trial_program(
         self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
     ) -> RankProgram:
+        number = int(folder.name) + (FIRST_LAUNCH if folder.parent.name == "repeats" else 0)
+        self.plans[number] = plan.profile
         return RankProgram(argv=("train", Point(point).key), cwd=folder)
 
     def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:
@@ -142,6 +149,8 @@ class Bench:
     certify: CertifySettings = field(default_factory=lambda: CertifySettings(enabled=False))
     control_every: int = 0
     storage: str | None = None
+    profiles: ProfilePlans = field(default_factory=ProfilePlans)
+    trainer: PlainTrainer = field(default_factory=PlainTrainer)
 
     def open(self, environment: Mapping[str, str] | None = None) -> Study:
         identity = Identity({"space": 1, "cluster": {}}, dict(environment or {"torch": "2.13"}))
@@ -169,9 +178,9 @@ class Bench:
             self.race,
             self.certify,
             self.control_every,
+            self.profiles,
         )
-        trainer = PlainTrainer()
-        runner = Runner(self.launcher, trainer, plan.placement, plan.deadlines, judge)
+        runner = Runner(self.launcher, self.trainer, plan.placement, plan.deadlines, judge)
         budget = ProfileBudget(self.paths, plan.profiles.budget_bytes)
         self.sweep = Sweep(
             study=self.study,

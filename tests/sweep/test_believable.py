@@ -13,10 +13,11 @@ from autotune.certify.settings import CertifySettings
 from autotune.certify.verdict import Verdict, verdict_of
 from autotune.measure.outcome import Status
 from autotune.measure.racing import RaceRules
-from autotune.ports import TrialRequest
+from autotune.ports import ProfilePlan, TrialRequest
 from autotune.space.point import Point
 from autotune.study.paths import StudyPaths
-from autotune.study.repeat import Role
+from autotune.study.repeat import FIRST_LAUNCH, Role
+from autotune.sweep.plan import ProfilePlans
 from launch.simulated import FIRST_MOMENT, SimulatedTrial
 
 from .conftest import LIMIT, RANKS, Bench, peak_of, time_of
@@ -153,3 +154,26 @@ def test_repeats_do_not_count_and_are_kept_over_a_resume(bench: Bench) -> None:
     assert len(bench.records) == trials
     assert bench.study is not None
     assert bench.study.repeats == repeats
+
+
+def test_every_trial_is_profiled_lightly_and_baseline_and_finalists_in_full(bench: Bench) -> None:
+    planned: dict[int, str] = {}
+    machine = Machine()
+    light, full = ProfilePlan(steps=1), ProfilePlan(steps=3)
+    bench.profiles = ProfilePlans(light, full)
+    names = {None: "none", light: "light", full: "full"}
+
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        planned[request.trial] = names[bench.trainer.plans[request.trial]]
+        return machine(point, request)
+
+    machine.bench = bench
+    bench.certify = CertifySettings(max_rechecks=1)
+    bench.storage = "sqlite://"
+    bench.run(behave, sampler="random", max_trials=6)
+    assert planned[0] == "full"
+    assert {planned[n] for n in range(1, 6)} == {"light"}
+    assert bench.study is not None
+    for repeat in bench.study.repeats:
+        wanted = "full" if (repeat.role, repeat.round) == (Role.CERTIFY, 0) else "none"
+        assert planned[FIRST_LAUNCH + repeat.number] == wanted

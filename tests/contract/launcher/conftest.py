@@ -36,8 +36,20 @@ ENDED = RankExit(0, -15, by_us=True)
 Request = Callable[..., TrialRequest]
 
 
+@pytest.fixture(
+    params=[
+        "simulated",
+        pytest.param("ray", marks=pytest.mark.ray),
+        pytest.param("ray, forked ranks", marks=pytest.mark.ray),
+    ]
+)
+def way(request: pytest.FixtureRequest) -> str:
+    """Who runs the trials and how it starts their ranks."""
+    return str(request.param)
+
+
 @pytest.fixture
-def request_trial(tmp_path: Path) -> Request:
+def request_trial(tmp_path: Path, way: str) -> Request:
     """Makes a request for a trial of the stand-in program, in a folder with a difficult name."""
 
     def make(
@@ -50,12 +62,16 @@ def request_trial(tmp_path: Path) -> Request:
     ) -> TrialRequest:
         folder = tmp_path / f"run 50% a=b,c#1 调优 {trial}"
         folder.mkdir()
-        argv = (sys.executable, "-S", str(STAND_IN), scenario, *words)
+        start, preload, env = ("-S", str(STAND_IN)), None, dict(env or {})
+        if way == "ray, forked ranks":
+            start, preload = ("-m", STAND_IN.stem), "json"
+            env["PYTHONPATH"] = str(STAND_IN.parent)
+        argv = (sys.executable, *start, scenario, *words)
         return TrialRequest(
             trial=trial,
             attempt=1,
             folder=folder,
-            program=RankProgram(argv, folder, env or {}, files or {}),
+            program=RankProgram(argv, folder, env, files or {}, preload),
             placement=Placement(1, RANKS, "cpu"),
             deadlines=replace(deadlines or Deadlines(), stop_grace_s=1.0),
         )
@@ -104,8 +120,8 @@ def ray_launcher(users_variable: tuple[str, str]) -> Iterator[Launcher]:
     launcher.close()
 
 
-@pytest.fixture(params=["simulated", pytest.param("ray", marks=pytest.mark.ray)])
-def launcher(request: pytest.FixtureRequest) -> Launcher:
-    if request.param == "ray":
-        return request.getfixturevalue("ray_launcher")
-    return SimulatedLauncher(simulated_stand_in, slots=SLOTS)
+@pytest.fixture
+def launcher(request: pytest.FixtureRequest, way: str) -> Launcher:
+    if way == "simulated":
+        return SimulatedLauncher(simulated_stand_in, slots=SLOTS)
+    return request.getfixturevalue("ray_launcher")

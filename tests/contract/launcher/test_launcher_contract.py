@@ -157,7 +157,8 @@ def test_the_programs_files_are_written(launcher: Launcher, request_trial: Reque
         assert (request.folder / name).read_text(encoding="utf-8") == text
     program = json.loads((request.folder / "program.json").read_text(encoding="utf-8"))
     assert program["argv"] == list(request.program.argv)
-    assert program["env"] == {"A": "b"}
+    assert program["env"] == request.program.env
+    assert program["env"]["A"] == "b"
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/outside", "a/../../outside", ""])
