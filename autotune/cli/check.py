@@ -29,7 +29,7 @@ def check(invocation: Invocation) -> int:
     console.print(devices)
     plan = problem.measurement
     console.print(
-        f"a trial: {plan.warmup_steps} steps that warm up and measure memory, then "
+        f"a trial: {plan.warmup_steps} steps that warm up and measure memory, then at most "
         f"{plan.measured_steps} scored steps over a data window of {plan.window_steps}"
     )
     return ExitCode.DONE
