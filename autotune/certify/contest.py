@@ -54,6 +54,8 @@ class Contest:
             if repeat.role is not Role.CERTIFY or repeat.contest != key:
                 continue
             place = (repeat.record.parameters, repeat.round)
+            if place[0] not in runs:
+                continue  # a line that somebody has edited
             if repeat.record.status.may_retry:
                 lost[place] = lost.get(place, 0) + 1
             else:

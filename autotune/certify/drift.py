@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from autotune.measure.student import student_t_975
 
-# A control run this much slower than the others was disturbed and is no drift.
+# A control run this much slower than the fastest was disturbed and is no drift.
 _DISTURBED = 0.15
 _NAMED = 0.03
 _NAMED_SPREADS = 2.5
@@ -35,8 +35,8 @@ class Drift:
     @property
     def steady(self) -> tuple[Control, ...]:
         """The controls that nothing disturbed."""
-        usual = statistics.median_low([c.time_s for c in self.controls]) if self.controls else 0.0
-        return tuple(c for c in self.controls if c.time_s <= usual * (1 + _DISTURBED))
+        fastest = min((control.time_s for control in self.controls), default=0.0)
+        return tuple(c for c in self.controls if c.time_s <= fastest * (1 + _DISTURBED))
 
     def factor(self, at: float) -> float:
         """How many times as long a batch takes at the moment `at` as at the first control.

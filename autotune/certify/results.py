@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from autotune.certify.drift import Drift
 from autotune.certify.settings import CertifySettings
 from autotune.certify.standing import Standing, drift_of, learned_spread, standings
 from autotune.measure.outcome import Status
+from autotune.measure.racing import RaceRules
 from autotune.measure.spread import RunSpread
 from autotune.measure.work import other_losses
 from autotune.space.point import Point
@@ -20,8 +22,11 @@ from autotune.study.repeat import Repeat, Role
 from autotune.study.trial_record import TrialRecord
 
 # Rechecks may take this share of the device time of the trials, and a few are always made.
-_LEAST_RECHECKS = 8
-_RECHECKED_SHARE = 0.25
+_LEAST_RECHECKS = 12
+_RECHECKED_SHARE = 0.3
+# Of repeats that failed, or were lost, so many are believed.
+_FAILURES = 2
+_FIRST_LOOK = RaceRules.first_look
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,12 @@ class Results:
 
         Its losses are compared with the baseline's, and its runs in a contest count as well.
         """
-        for repeat in self.repeats:
-            record = repeat.record
-            if record.parameters == standing.point and not (
-                record.status.may_retry or record.status in (Status.OK, Status.STOPPED)
-            ):
-                return f"measured again, it came to {record.status.value}: {record.outcome.reason}"
+        again = [r.record for r in self.repeats if r.record.parameters == standing.point]
+        failed = [r for r in again if r.status in (Status.FAILED, Status.HUNG)]
+        fatal = [r for r in again if r.status.violates_memory] + failed[_FAILURES - 1 :]
+        if fatal:
+            outcome = fatal[0].outcome
+            return f"measured again, it came to {outcome.status.value}: {outcome.reason}"
         if self.baseline_standing is None or standing.point == self.baseline:
             return None
         ours, theirs = standing.record.outcome.work, self.baseline_standing.record.outcome.work
@@ -111,27 +116,33 @@ class Results:
         """How many points are to be measured once more, as things stand."""
         return len(self._to_recheck)
 
-    @cached_property
+    @property
     def _to_recheck(self) -> list[Point]:
+        """The fastest of the points within reach, as many as the settings allow."""
+        return self.within_reach[: max(self._rechecks_allowed - len(self._rechecks), 0)]
+
+    @cached_property
+    def within_reach(self) -> list[Point]:
         """Points whose only run was not so slow that a bad moment cannot explain it.
 
-        The fastest first, as many as the settings allow.
+        The fastest first.
         """
         if self.best is None:
             return []
-        left = self._rechecks_allowed - len(self._rechecks)
         slowest = self.best.time_s * (1 + self.settings.recheck_within)
-        tried = {self.baseline, *(repeat.record.parameters for repeat in self.repeats)}
-        may_win = [
+        runs = [repeat.record for repeat in self.repeats]
+        tried = {self.baseline, *(r.parameters for r in runs if not r.status.may_retry)}
+        lost = Counter(r.parameters for r in runs if r.status.may_retry)
+        return [
             standing.point
             for standing in self.standings
             if standing is not self.best  # it runs again anyway
             and standing.time_s <= slowest
             and standing.record.status in (Status.OK, Status.STOPPED)
             and standing.point not in tried
+            and lost[standing.point] < _FAILURES
             and self.rejection(standing) is None
         ]
-        return may_win[: max(left, 0)]
 
     @cached_property
     def _rechecks(self) -> list[TrialRecord]:
@@ -149,7 +160,12 @@ class Results:
 
     @cached_property
     def step_noise(self) -> float | None:
-        """Relative standard deviation of one step within a run, None before one was measured."""
+        """Relative standard deviation of one step within a run.
+
+        None before one was measured, and where runs warm up for longer than a first look takes.
+        """
+        if any(record.outcome.warmup_steps >= _FIRST_LOOK for record in self.records):
+            return None  # first steps tell nothing here
         noises = [
             outcome.within_error_s / outcome.batch_time_s * math.sqrt(outcome.steps)
             for record in self.records
@@ -172,7 +188,8 @@ class Results:
     def contest(self) -> Contest:
         """Of the baseline, where it can run, and the finalists."""
         base = self.baseline_standing
-        first = [self.baseline] if base is not None and base.is_usable else []
+        runs = base is not None and base.is_usable and self.rejection(base) is None
+        first = [self.baseline] if runs else []
         points = [*first, *(standing.point for standing in self.finalists)]
         return Contest.of(points, self.repeats, self.spread)
 

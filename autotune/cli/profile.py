@@ -15,7 +15,13 @@ from rich.console import Console
 from autotune.certify.verdict import verdict_of
 from autotune.cli.arguments import Invocation
 from autotune.cli.studies import KeptStudy, find_study, read_study
-from autotune.cli.wiring import ask_for_profile, check_devices, make_launcher, profile_answers
+from autotune.cli.wiring import (
+    ask_for_profile,
+    check_devices,
+    make_launcher,
+    profile_answers,
+    require_ranks,
+)
 from autotune.config.quantities import format_bytes
 from autotune.config.typed import build
 from autotune.errors import ExitCode, UserError, did_you_mean
@@ -23,7 +29,7 @@ from autotune.measure.judge import judge
 from autotune.measure.read import read_ranks, steps_done
 from autotune.ports import MeasurementPlan, ProfilePlan, TrialRequest
 from autotune.space.point import Point
-from autotune.study.lock import is_locked, refuse_second_sweep, sweep_lock
+from autotune.study.lock import holder_file, is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import profile_folder
 
 _STUDY_KEYS = ("study.name", "study.dir")
@@ -43,7 +49,7 @@ def profile(invocation: Invocation) -> int:
             )
         )
     )
-    given = {k: yaml.safe_load(v) for k, v in keys.items() if k not in (*_STUDY_KEYS, *_OWN_KEYS)}
+    given = {k: _value(k, v) for k, v in keys.items() if k not in (*_STUDY_KEYS, *_OWN_KEYS)}
     console = Console(soft_wrap=True, highlight=False)
     if ("trial" in keys) == ("again" in keys):
         raise UserError(f"profile which trial? {_USAGE}")
@@ -62,10 +68,21 @@ def _keys(invocation: Invocation) -> dict[str, str]:
     return keys
 
 
+def _value(key: str, text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise UserError(
+            f"{key}={text} cannot be read; write it as {key}=2 or {key}=[0,1]"
+        ) from None
+
+
 def _plan(study: KeptStudy, given: Mapping[str, Any]) -> ProfilePlan:
     """The study's full profile with what was given on the command line."""
     full = study.problem.config.profile.full or ProfilePlan()
-    return build(ProfilePlan, {**dataclasses.asdict(full), **given}, "profile")
+    plan = build(ProfilePlan, {**dataclasses.asdict(full), **given}, "profile")
+    require_ranks(plan, study.problem.config.cluster.placement.world_size, "ranks")
+    return plan
 
 
 def _number(text: str) -> int:
@@ -117,12 +134,17 @@ def _running_folder(study: KeptStudy, number: int) -> Path:
         last = max((record.trial for record in known), default=-1)
         there = f"trials 0 to {last} have ended" if known else "no trial has ended yet"
         raise UserError(f"there is no trial {number} in {study.paths.root}; {there}")
-    if not is_locked(study.paths.lock):
+    if not is_locked(study.paths.lock) or _is_older(folder, study.paths.lock):
         raise UserError(
-            f"trial {number} does not run: it was interrupted, and no sweep is running in "
-            f"{study.paths.root}"
+            f"trial {number} does not run: it was interrupted; see python -m autotune status "
+            f"study.dir='{study.paths.root}' for what does"
         )
     return folder
+
+
+def _is_older(folder: Path, lock: Path) -> bool:
+    """Whether the trial was started before the sweep that runs now."""
+    return folder.stat().st_mtime < holder_file(lock).stat().st_mtime
 
 
 def _again(study: KeptStudy, which: str, plan: ProfilePlan, console: Console) -> int:

@@ -213,12 +213,14 @@ def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
 def _kept(verdict: Verdict) -> str:
     """Why the baseline is to be kept."""
     challenger = verdict.challenger
-    if challenger is None or verdict.gain is None or verdict.gain.ci95 is None:
+    found = None if challenger is None else challenger.speedup
+    if challenger is None or found is None or found.ci95 is None:
         return "keep your baseline: nothing that was tried is known to be faster"
-    low, high = verdict.gain.ci95
+    low, high = found.ci95
+    noise = ", which may be noise" if high > 1 else ""
     return (
         f"keep your baseline: the fastest other point (trial {challenger.record.trial}) is "
-        f"{verdict.gain.ratio:.2f} x as fast ({low:.2f} to {high:.2f}), which may be noise"
+        f"{found.ratio:.2f} x as fast ({low:.2f} to {high:.2f}){noise}"
     )
 
 

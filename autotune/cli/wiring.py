@@ -106,6 +106,9 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
     trainer = make_trainer(config)
     trainer.check({p.name: p.choices for p in definition.parameters})
     measure, world_size = config.measure, config.cluster.placement.world_size
+    for key, plan in (("light", config.profile.light), ("full", config.profile.full)):
+        if plan is not None:
+            require_ranks(plan, world_size, f"profile.{key}.ranks")
     space = LegalSpace.build(definition)
     for point in (space.baseline, *space.points[:_POINTS_ASKED]):
         if refused := trainer.refusal(point, world_size):
@@ -122,6 +125,16 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
         measurement=trainer.plan(measure.warmup_steps, measure.min_steps, measure.max_steps),
         memory_limit_bytes=config.memory_limit_bytes,
     )
+
+
+def require_ranks(plan: ProfilePlan, world_size: int, key: str) -> None:
+    """Raises UserError for a profile of ranks that a trial does not have."""
+    beyond = [rank for rank in plan.ranks if rank >= world_size]
+    if beyond:
+        raise UserError(
+            f"{key}={list(plan.ranks)}: a trial has ranks 0 to {world_size - 1}, no rank "
+            f"{beyond[0]}; give some of them, or [-1] for all"
+        )
 
 
 def probe(config: Config) -> dict[str, str]:

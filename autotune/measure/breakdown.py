@@ -33,5 +33,8 @@ def breakdown_of(rows: Sequence[Row], mean_s: float, window_steps: int) -> dict[
         )
         for name in PHASES
     }
-    breakdown["communication"] += mean_s - sum(breakdown.values())
+    rest_s = mean_s - sum(breakdown.values())
+    if rest_s < 0:  # phases that overlap: as shares they still say where the time goes
+        return {name: s * mean_s / (mean_s - rest_s) for name, s in breakdown.items()}
+    breakdown["communication"] += rest_s
     return breakdown

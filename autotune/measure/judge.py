@@ -62,8 +62,7 @@ def judge(
     peaks = _peaks(ranks)
     outcome = _failure(end, ranks, decision)
     if outcome is None:
-        least = 1 if decision.ends_at_once else settings.min_steps
-        outcome = _measure(ranks, replace(settings, min_steps=least))
+        outcome = _measure(ranks, settings, decision.ends_at_once)
     if outcome.status is Status.OK:
         outcome = _check_work(outcome, baseline_work, settings.window_steps)
     if outcome.status is Status.OK:
@@ -159,14 +158,18 @@ def _describe(exit_: RankExit) -> str:
     return f"rank {exit_.rank} exited with {exit_.code}; see rank{exit_.rank}.log"
 
 
-def _measure(ranks: Sequence[RankRecords], settings: JudgeSettings) -> Outcome:
+def _measure(
+    ranks: Sequence[RankRecords], settings: JudgeSettings, is_short: bool = False
+) -> Outcome:
     if len(ranks) < settings.world_size or any(not rank.steps for rank in ranks):
         silent = sorted(set(range(settings.world_size)) - {r.rank for r in ranks if r.steps})
         return Outcome(Status.FAILED, f"no steps were recorded by rank {_list(silent)}")
     scored = scored_steps(ranks, settings.warmup_steps, settings.window_steps)
     if scored.broken:
         return Outcome(Status.FAILED, scored.broken)
-    if too_few := _too_few(scored, settings):
+    if is_short and not _covers(scored, settings.window_steps):
+        scored = scored.with_warmup()
+    if too_few := _too_few(scored, 1 if is_short else settings.min_steps, settings.window_steps):
         return Outcome(Status.FAILED, too_few)
     run = estimate_run(scored.steps, settings.window_steps)
     used = scored.rows_of(run.used)
@@ -184,16 +187,19 @@ def _measure(ranks: Sequence[RankRecords], settings: JudgeSettings) -> Outcome:
     )
 
 
-def _too_few(scored: ScoredSteps, settings: JudgeSettings) -> str | None:
+def _too_few(scored: ScoredSteps, min_steps: int, window_steps: int) -> str | None:
     """Why the scored steps give no time. Warm-up that was found may take some of them."""
-    least = max(settings.min_steps, settings.window_steps)
+    least = max(min_steps, window_steps)
     count = len(scored.steps) + scored.warmup_steps
     short = sum(number for _, number in scored.short)
-    if count >= least and _covers(scored, settings.window_steps) and short <= count:
+    covers = _covers(scored, window_steps)
+    if count >= least and covers and short <= count:
         return None
     if scored.short:
         cause, number = scored.short[0]
         return f"{short} of {count + short} steps did not do their full work: {cause} ({number})"
+    if count >= least:
+        return f"{len(scored.steps)} steps after the warm-up do not cover the data window"
     return f"{count} scored steps are too few to measure; at least {least} are needed"
 
 

@@ -40,12 +40,12 @@ class Work:
     """The work of one pass over the data window, which every point must do in full.
 
     losses: mean loss of one stretch of steps after the other, from the first step on, which
-    the same work reproduces (`autotune.measure.work`).
+    the same work reproduces (`autotune.measure.work`); None where it is not known.
     """
 
     samples: int | None
     tokens: int | None
-    losses: tuple[float, ...] = ()
+    losses: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True)

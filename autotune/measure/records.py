@@ -153,7 +153,6 @@ def _entry(line: str) -> dict[str, Any]:
 
 
 def _step(entry: Mapping[str, Any], position: int) -> StepRecord:
-    phases = entry.get("phases_s")
     step = _integer(entry.get("step"))
     return StepRecord(
         step=position if step is None else step,
@@ -163,13 +162,21 @@ def _step(entry: Mapping[str, Any], position: int) -> StepRecord:
         # An absent loss is no loss, one that is null or not finite is a broken step.
         loss=_number(entry["loss"]) if "loss" in entry else None,
         grad_norm=_number(entry["grad_norm"]) if "grad_norm" in entry else None,
-        phases_s={name: _number(phases.get(name, 0.0)) for name in PHASES}
-        if isinstance(phases, Mapping)
-        else None,
+        phases_s=_phases(entry.get("phases_s")),
         peak_bytes=_peak(entry),
         peak_device_bytes=_integer(entry.get("peak_device_bytes")),
         profiled=bool(entry.get("profiled", False)),
         skipped=bool(entry.get("skipped", False)),
+    )
+
+
+def _phases(value: object) -> dict[str, float] | None:
+    """Seconds by phase; None where they are not all numbers of at least 0."""
+    if not isinstance(value, Mapping):
+        return None
+    phases = {name: _number(value.get(name, 0.0)) for name in PHASES}
+    return (
+        phases if all(seconds >= 0 and seconds < math.inf for seconds in phases.values()) else None
     )
 
 

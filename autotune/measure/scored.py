@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autotune.measure.records import RankRecords, StepRecord
 from autotune.measure.warmup import TimedStep, warmup_length
+
+_LONGEST_S = 1e7  # four months are no step
 
 Row = tuple[StepRecord, ...]
 """One step as every rank saw it."""
@@ -18,16 +19,21 @@ Row = tuple[StepRecord, ...]
 class ScoredSteps:
     """The steps of a run that count.
 
-    rows: of all steps that every rank recorded. steps: scored, in order. warmup_steps: left
-    out as warm-up beyond the planned ones. short: how many steps did not do their full work,
-    by cause. broken: why the run cannot be timed at all, None where it can.
+    rows: of all steps that every rank recorded. steps: scored, in order. found: left out as
+    warm-up beyond the planned ones, warmup_steps of them. short: how many steps did not do
+    their full work, by cause. broken: why the run cannot be timed at all, None where it can.
     """
 
     rows: tuple[Row, ...]
     steps: tuple[TimedStep, ...]
+    found: tuple[TimedStep, ...] = ()
     warmup_steps: int = 0
     short: tuple[tuple[str, int], ...] = ()
     broken: str | None = None
+
+    def with_warmup(self) -> ScoredSteps:
+        """With the warm-up that was found, for a run that is too short to do without it."""
+        return replace(self, steps=(*self.found, *self.steps), found=(), warmup_steps=0)
 
     def rows_of(self, numbers: Sequence[int]) -> list[Row]:
         """The rows of the steps with these numbers."""
@@ -42,15 +48,23 @@ def scored_steps(
 
     A step takes as long as its slowest rank, for whom all others wait.
     """
-    count = min((len(rank.steps) for rank in ranks), default=0)
-    rows = tuple(tuple(rank.steps[number] for rank in ranks) for number in range(count))
+    rows = _rows(ranks)
     timed = [row for row in rows[planned_warmup:] if not any(step.profiled for step in row)]
     if broken := next(filter(None, map(_broken, timed)), None):
         return ScoredSteps(rows, (), broken=broken)
     short = Counter(filter(None, map(_shortfall, timed)))
     full = [_timed(row, window_steps) for row in timed if _shortfall(row) is None]
     warmup = warmup_length(full)
-    return ScoredSteps(rows, tuple(full[warmup:]), warmup, tuple(short.most_common()))
+    return ScoredSteps(
+        rows, tuple(full[warmup:]), tuple(full[:warmup]), warmup, tuple(short.most_common())
+    )
+
+
+def _rows(ranks: Sequence[RankRecords]) -> tuple[Row, ...]:
+    """The steps that every rank recorded, by their number: a line may be missing anywhere."""
+    by_number = [{step.step: step for step in rank.steps} for rank in ranks]
+    common = set.intersection(*map(set, by_number)) if by_number else set()
+    return tuple(tuple(steps[number] for steps in by_number) for number in sorted(common))
 
 
 def _timed(row: Row, window_steps: int) -> TimedStep:
@@ -60,7 +74,7 @@ def _timed(row: Row, window_steps: int) -> TimedStep:
 
 def _broken(row: Row) -> str | None:
     for step in row:
-        if not (math.isfinite(step.time_s) and step.time_s > 0):
+        if not 0 < step.time_s < _LONGEST_S:
             return f"step {step.step} took {step.time_s} s, which is no time"
     return None
 

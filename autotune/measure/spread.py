@@ -19,6 +19,7 @@ from autotune.measure.timing import RunEstimate
 _ASSUMED_FREEDOM = 4.0
 # Beyond this, a run that differs was disturbed; it says nothing of the usual spread.
 _MOST_SPREADS = 4.0
+_LEAST_CUT = 0.02
 # Neighbouring differences share a run, so each is worth two thirds of a degree of freedom.
 _SUCCESSIVE = 2 / 3
 
@@ -48,7 +49,7 @@ class RunSpread:
         """
         freedom = self.freedom
         total = freedom * self.relative_sd**2
-        most = _MOST_SPREADS * self.relative_sd
+        most = _MOST_SPREADS * max(self.relative_sd, _LEAST_CUT)
         for runs in groups:
             for before, after in itertools.pairwise(runs):
                 total += _SUCCESSIVE * min(abs(math.log(after / before)), most) ** 2 / 2

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from autotune.measure.student import student_t_975
 from autotune.measure.warmup import TimedStep, place_references, spread_of
 
-# A step this much slower than its batch's usual time was disturbed, unless such are many.
+# A step this much slower than its batch's usual time was disturbed, unless such are many: what
+# happens every few steps belongs to the training.
 _SLOW_SPREADS = 5.0
 _LEAST_SLOW = 0.15
-_MOST_SLOW_SHARE = 0.25
+_ONE_SLOW_IN = 16
 _LEAST_FREEDOM = 2
 _LEAST_BLOCKS = 4
 _BLOCK = 4
@@ -61,7 +62,7 @@ def estimate_run(steps: Sequence[TimedStep], window_steps: int = 1) -> RunEstima
 
     steps: scored steps in order, warm-up taken out. window_steps: batches in the window, each
     of which must occur. Steps that were disturbed (slower than the usual time of their batch
-    by five spreads and 15 %) are left out while they are at most a quarter.
+    by five spreads and 15 %) are left out while they are no more than one, or one in sixteen.
     Raises ValueError when a batch of the window never occurs.
     """
     kept = _undisturbed(steps)
@@ -82,9 +83,9 @@ def estimate_run(steps: Sequence[TimedStep], window_steps: int = 1) -> RunEstima
 def _undisturbed(steps: Sequence[TimedStep]) -> list[TimedStep]:
     references = place_references(steps)
     ratios = [step.time_s / references[step.place] for step in steps]
-    bound = 1 + max(_LEAST_SLOW, _SLOW_SPREADS * spread_of(ratios))
+    bound = 1 + max(_LEAST_SLOW, _SLOW_SPREADS * spread_of(ratios, len(references)))
     kept = [step for step, ratio in zip(steps, ratios, strict=True) if ratio <= bound]
-    few = len(steps) - len(kept) <= _MOST_SLOW_SHARE * len(steps)
+    few = len(steps) - len(kept) <= max(1, len(steps) // _ONE_SLOW_IN)
     return kept if few else list(steps)
 
 

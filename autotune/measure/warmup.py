@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 # A step within this share of its later time is no longer warming up, however even the rest is.
 _LEAST_TOLERANCE = 0.08
+# However uneven the rest is: half of it may still be warm-up itself.
+_MOST_TOLERANCE = 0.25
 _SETTLED_AFTER = 3  # steps in a row
 
 
@@ -32,7 +34,7 @@ def warmup_length(steps: Sequence[TimedStep]) -> int:
     The second half of the run is the reference: each step is compared with the lower median
     of its own batch there (of all batches where its own does not occur), and the run has
     warmed up at the first of three steps in a row that are slower by no more than 8 %, or by
-    three times the spread of the reference itself.
+    three times the spread of the reference itself, at most 25 %.
     """
     half = len(steps) // 2
     if half == 0:
@@ -41,7 +43,8 @@ def warmup_length(steps: Sequence[TimedStep]) -> int:
     references = place_references(later)
     anywhere = statistics.median_low([step.time_s for step in later])
     ratios = [step.time_s / references.get(step.place, anywhere) for step in steps]
-    tolerance = max(_LEAST_TOLERANCE, 3 * spread_of(ratios[half:]))
+    spread = spread_of(ratios[half:], len(references))
+    tolerance = min(max(_LEAST_TOLERANCE, 3 * spread), _MOST_TOLERANCE)
     settled = [ratio <= 1 + tolerance for ratio in ratios]
     for first in range(half):
         if all(settled[first : min(first + _SETTLED_AFTER, half + 1)]):
@@ -57,11 +60,11 @@ def place_references(steps: Sequence[TimedStep]) -> dict[int, float]:
     return {place: statistics.median_low(values) for place, values in times.items()}
 
 
-def spread_of(ratios: Sequence[float]) -> float:
+def spread_of(ratios: Sequence[float], references: int) -> float:
     """Robust standard deviation of ratios around 1; 0 where there are too few to tell.
 
-    Ratios that are exactly 1 are the references themselves and say nothing.
-    Source: the median absolute deviation, times 1.4826 for a normal distribution.
+    references: how many of the ratios are those of the references to themselves, which say
+    nothing. Source: the median absolute deviation, times 1.4826 for a normal distribution.
     """
-    deviations = [abs(math.log(ratio)) for ratio in ratios if ratio != 1.0]
+    deviations = sorted(abs(math.log(ratio)) for ratio in ratios)[references:]
     return 1.4826 * statistics.median(deviations) if len(deviations) > 1 else 0.0

@@ -41,25 +41,35 @@ def _per_window(rows: Sequence[Row], name: str, window_steps: int) -> int | None
     return round(sum(statistics.fmean(counts) for counts in by_place.values()))
 
 
-def _losses(rows: Sequence[Row], window_steps: int) -> tuple[float, ...]:
-    """Mean loss of stretches of steps: whole passes over the window, at least four steps."""
+def _losses(rows: Sequence[Row], window_steps: int) -> tuple[float | None, ...]:
+    """Mean loss of stretches of steps: whole passes over the window, at least four steps.
+
+    None for a stretch in which a step has no finite loss.
+    """
     length = window_steps * math.ceil(_LEAST_STRETCH / window_steps)
-    losses = [row[0].loss for row in rows]
-    means = []
+    losses = [_loss(row) for row in rows]
+    means: list[float | None] = []
     for start in range(0, len(losses) - length + 1, length):
         stretch = [loss for loss in losses[start : start + length] if loss is not None]
-        if len(stretch) < length or not all(map(math.isfinite, stretch)):
-            break
-        means.append(statistics.fmean(stretch))
-    return tuple(means[:_MOST_STRETCHES])
+        means.append(statistics.fmean(stretch) if len(stretch) == length else None)
+    means = means[:_MOST_STRETCHES]
+    return tuple(means) if any(mean is not None for mean in means) else ()
+
+
+def _loss(row: Row) -> float | None:
+    """Of the first rank that recorded a finite one: with pipelines the last alone has it."""
+    losses = (step.loss for step in row)
+    return next((loss for loss in losses if loss is not None and math.isfinite(loss)), None)
 
 
 def other_work(work: Work, baseline: Work, window_steps: int) -> str | None:
     """How the counted work differs from the baseline's, None where it does not."""
     for name in ("samples", "tokens"):
         expected, done = getattr(baseline, name), getattr(work, name)
-        if expected is None or done is None:
+        if expected is None:
             continue
+        if done is None:
+            return f"recorded no {name}, though the baseline did, so its work cannot be checked"
         slack = _TOKENS_TOLERANCE if name == "tokens" and window_steps == 1 else 0.0
         if abs(done - expected) > slack * expected:
             return f"did other work: {done} {name} in the data window, the baseline {expected}"
@@ -72,8 +82,17 @@ def other_losses(work: Work, baseline: Work, tolerance: float) -> str | None:
     Compared stretch by stretch, as far as both runs went: each may be off by `tolerance` as a
     share of the loss itself, and by five times that of what the baseline has learned so far.
     """
-    for number, (found, expected) in enumerate(zip(work.losses, baseline.losses, strict=False)):
-        learned = abs(baseline.losses[0] - expected)
+    pairs = zip(work.losses, baseline.losses, strict=False)
+    both = [
+        (number, found, expected)
+        for number, (found, expected) in enumerate(pairs)
+        if found is not None and expected is not None
+    ]
+    if not both and any(loss is not None for loss in baseline.losses):
+        return "recorded no losses that can be compared with the baseline's"
+    first = next((loss for loss in baseline.losses if loss is not None), 0.0)
+    for number, found, expected in both:
+        learned = abs(first - expected)
         allowed = tolerance * (abs(expected) + _PATH * learned)
         if abs(found - expected) > allowed:
             return (

@@ -23,7 +23,31 @@ def certification_section(verdict: Verdict | None, results: Results) -> str:
         parts.append(
             "Faster than the best, and rejected:\n\n" + table(["trial", "time", "reason"], rows)
         )
+    parts += [note for note in (_once(results), _unchecked(results)) if note]
     return "## Certification\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def _once(results: Results) -> str:
+    """Points that might still be the fastest, had their only run been in a bad moment."""
+    count = len(results.within_reach)
+    if not count or not results.settings.enabled:
+        return ""
+    return (
+        f"{count} points within {results.settings.recheck_within:.0%} of the best ran once only: "
+        "what a bad moment may have cost one of them is not known. `certify.max_rechecks` bounds "
+        "how many are run again."
+    )
+
+
+def _unchecked(results: Results) -> str:
+    base = results.baseline_standing
+    work = None if base is None else base.record.outcome.work
+    if base is None or (work is not None and (work.losses or work.samples is not None)):
+        return ""
+    return (
+        "**Whether the points do the same work was not checked**: the baseline recorded neither "
+        "samples nor losses."
+    )
 
 
 def _contest(verdict: Verdict, results: Results) -> str:

@@ -97,13 +97,15 @@ def _verdict(verdict: Verdict | None, baseline: TrialRecord | None, context: Rep
 
 def _challenge(verdict: Verdict) -> str:
     """What the fastest other point is worth."""
-    challenger, gain = verdict.challenger, verdict.gain
-    if challenger is None or gain is None or gain.ci95 is None or challenger.speedup is None:
+    challenger = verdict.challenger
+    found = None if challenger is None else challenger.speedup
+    if challenger is None or found is None or found.ci95 is None:
         return "nothing that was tried is known to be faster."
-    low, high = gain.ci95
+    low, high = found.ci95
+    noise = ", which may be noise" if high > 1 else ""
     return (
-        f"the fastest other point, trial {challenger.record.trial}, is {gain.ratio:.3f} times as "
-        f"fast (95 % interval {low:.3f} to {high:.3f}), which may be noise."
+        f"the fastest other point, trial {challenger.record.trial}, is {found.ratio:.3f} times as "
+        f"fast (95 % interval {low:.3f} to {high:.3f}){noise}."
     )
 
 

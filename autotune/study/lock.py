@@ -27,7 +27,7 @@ def sweep_lock(path: Path) -> Iterator[None]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = FileLock(path, timeout=_PATIENCE_S)
-    holder = path.with_suffix(".holder")
+    holder = holder_file(path)
     try:
         lock.acquire()
     except Timeout:
@@ -46,7 +46,7 @@ def sweep_lock(path: Path) -> Iterator[None]:
 def refuse_second_sweep(path: Path) -> NoReturn:
     """Raises UserError that names who holds the study."""
     raise UserError(
-        f"another sweep runs on this study: {_read_holder(path.with_suffix('.holder'))}; wait for "
+        f"another sweep runs on this study: {_read_holder(holder_file(path))}; wait for "
         "it, stop it, or start a study of its own with study.name=NAME"
     )
 
@@ -56,7 +56,7 @@ def is_locked(path: Path) -> bool:
 
     The lock itself is not tried: for that moment a starting sweep would find it taken.
     """
-    holder = _holder(path.with_suffix(".holder"))
+    holder = _holder(holder_file(path))
     if holder is None:
         return False
     return holder["host"] != socket.gethostname() or bool(psutil.pid_exists(holder["pid"]))
@@ -83,3 +83,8 @@ def _remove_empty(folder: Path, lock: Path) -> None:
         return
     lock.unlink(missing_ok=True)
     folder.rmdir()
+
+
+def holder_file(lock: Path) -> Path:
+    """Where the sweep that holds the lock wrote down who it is, when it started."""
+    return lock.with_suffix(".holder")

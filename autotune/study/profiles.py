@@ -70,5 +70,15 @@ class ProfileBudget:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Bytes of all files in a folder.
+
+    One that goes away meanwhile, as a running trial's temporary files do, takes none.
+    """
+    return sum(map(_size, folder.rglob("*")))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:
+        return 0

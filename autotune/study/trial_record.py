@@ -12,6 +12,7 @@ from autotune.measure.outcome import Outcome, Status, Work
 from autotune.measure.timing import BatchTime
 from autotune.space.point import Point
 
+_LONGEST_S = 1e7
 _REQUIRED = ("trial", "parameters", "status", "reason")
 
 
@@ -93,9 +94,9 @@ class TrialRecord:
             trial=int(entry["trial"]),
             parameters=Point(entry["parameters"]),
             outcome=outcome_from(entry),
-            cost_s=float(entry.get("cost_s") or 0.0),
-            started_at=float(entry.get("started_at") or 0.0),
-            ended_at=float(entry.get("ended_at") or 0.0),
+            cost_s=_finite(entry.get("cost_s")) or 0.0,
+            started_at=_finite(entry.get("started_at")) or 0.0,
+            ended_at=_finite(entry.get("ended_at")) or 0.0,
             attempt=int(entry.get("attempt") or 1),
             fingerprint=str(entry.get("fingerprint") or ""),
             taken_from=entry.get("taken_from"),
@@ -135,19 +136,31 @@ def outcome_from(entry: Mapping[str, Any]) -> Outcome:
         steps=int(entry.get("steps") or 0),
         warmup_steps=int(entry.get("warmup_steps") or 0),
         slow_steps=int(entry.get("slow_steps") or 0),
-        within_error_s=entry.get("within_error_s"),
+        within_error_s=_finite(entry.get("within_error_s")),
         peak_memory_bytes=_count(entry.get("peak_memory_bytes")),
         peak_rank=_count(entry.get("peak_rank")),
         peak_device_bytes=_count(entry.get("peak_device_bytes")),
         breakdown_s=_breakdown(entry.get("breakdown_s")),
         work=None
         if work is None
-        else Work(work.get("samples"), work.get("tokens"), tuple(work.get("losses") or ())),
+        else Work(
+            _count(work.get("samples")),
+            _count(work.get("tokens")),
+            tuple(_finite(loss) for loss in work.get("losses") or ()),
+        ),
     )
 
 
 def _count(value: object) -> int | None:
     return None if value is None else int(str(value))
+
+
+def _finite(value: object) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise ValueError(f"{value!r} is no finite number")
+    return float(value)
 
 
 def _breakdown(value: object) -> dict[str, float] | None:
@@ -164,6 +177,6 @@ def _positive(value: object) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise ValueError(f"batch_time_s is no number: {value!r}")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"batch_time_s must be more than 0 and finite, got {value!r}")
+    if not 0 < value < _LONGEST_S:
+        raise ValueError(f"batch_time_s must be more than 0 and less than 1e7, got {value!r}")
     return float(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 
 from autotune.certify.results import Results
@@ -18,6 +17,7 @@ from autotune.sweep.plan import SweepPlan
 from autotune.sweep.progress import Listener, RunningTrial
 from autotune.sweep.runner import Runner, RunOrder, RunResult, Yardstick
 
+_CONTEST_PRECISION = 0.10
 _CONTEST_GUESS = 3  # entrants, before the finalists are known
 
 
@@ -116,8 +116,9 @@ class Bench:
         # Warm-up does not matter: a bad moment in its first run cost it far more.
         if role is Role.RECHECK:
             return replace(self.plan.race, warm_up_share=0.0)
-        # Of many runs none needs to be precise: what separate runs differ by decides.
-        return replace(self.plan.race, drop_losers=False, precision=math.inf)
+        # Of many runs none needs to be precise, but one that still warms up is no run.
+        precision = max(self.plan.race.precision, _CONTEST_PRECISION)
+        return replace(self.plan.race, drop_losers=False, precision=precision)
 
     def _measurement(self, profile: ProfilePlan | None) -> MeasurementPlan:
         return self.plan.with_profile(None if self.budget.is_used_up else profile)

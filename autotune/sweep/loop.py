@@ -85,6 +85,10 @@ class Sweep:
     def _certify(self) -> None:
         """Rechecks, then the contest, one run at a time."""
         while (order := next_repeat(self.bench.results)) is not None:
+            left_s = self._time_left_s()
+            if left_s is not None and left_s <= 0:
+                self.listener.said("search.max_hours is used up: the winner is not certified")
+                return
             self.bench.start_repeat(*order)
             while self.bench.running:
                 self._wait()

@@ -43,6 +43,11 @@ def test_a_slow_but_steady_drift_is_named_even_if_each_difference_is_small() -> 
     assert Drift(controls(1.0, 1.012, 1.027, 1.041), 0.02).is_notable
 
 
+def test_disturbed_controls_are_no_drift_even_if_they_are_most() -> None:
+    drift = Drift(controls(1.3, 1.0, 1.3), 0.01)
+    assert [drift.factor(at) for at in (0.0, 100.0, 200.0)] == [1.0, 1.0, 1.0]
+
+
 def test_a_disturbed_control_is_no_drift() -> None:
     drift = Drift(controls(1.0, 1.3, 1.0, 1.01), 0.01)
     assert drift.factor(100.0) == pytest.approx(1.0, abs=0.01)

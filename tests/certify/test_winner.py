@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from autotune.certify.results import next_repeat
 from autotune.certify.settings import CertifySettings
-from autotune.measure.outcome import Status
-from autotune.study.repeat import Role
+from autotune.measure.outcome import Outcome, Status
+from autotune.study.repeat import Repeat, Role
 
 from .conftest import Night, Times, point
 
@@ -149,8 +150,6 @@ def test_a_contest_goes_on_where_it_was_interrupted() -> None:
     asked = []
     while len(broken.repeats) < len(whole.repeats):
         following = whole.repeats[len(broken.repeats)]
-        from autotune.certify.results import next_repeat
-
         asked.append(next_repeat(broken.results))
         assert asked[-1] == (following.role, following.record.parameters, following.round)
         broken.repeats.append(following)
@@ -167,6 +166,41 @@ def test_a_machine_that_gets_much_faster_in_the_middle_disturbs_nobody(seed: int
     assert verdict.certified
     # The round in which it happens may count as disturbed, and no other.
     assert all(finalist.disturbed <= 1 for finalist in verdict.finalists)
+
+
+def test_a_recheck_that_is_lost_is_made_again() -> None:
+    night = Night(slowed("d", lambda run: run == 0, noisy()), list(TRUE))
+    night.search()
+    lost = Outcome(Status.INFRASTRUCTURE, "the node is gone")
+    for name in TRUE:
+        record = replace(night.records[list(TRUE).index(name)], trial=len(night.repeats))
+        night.repeats.append(Repeat(Role.RECHECK, replace(record, outcome=lost)))
+    assert night.certify().winner.point == point("d")
+
+
+def test_one_failure_of_a_finalist_is_forgiven_and_two_are_not() -> None:
+    night = Night(noisy(), list(TRUE), CertifySettings(max_rechecks=0))
+    night.search()
+    night.status["d"] = Status.HUNG
+    night.repeat(Role.CERTIFY, "d", 0)
+    assert night.results.rejection(night.results.standings[0]) is None
+    night.repeat(Role.CERTIFY, "d", 1)
+    assert "hung" in (night.results.rejection(night.results.standings[0]) or "")
+
+
+def test_a_baseline_that_runs_out_of_memory_when_it_runs_again_is_not_exported() -> None:
+    night = Night(noisy(), list(TRUE))
+    night.search()
+    night.status["base"] = Status.OOM
+    verdict = night.certify()
+    assert verdict.winner.point == point("d")
+    assert verdict.gain is None
+
+
+def test_points_within_reach_that_ran_once_only_are_known() -> None:
+    night = Night(noisy(), list(TRUE), CertifySettings(max_rechecks=1))
+    night.all_of_it()
+    assert len(night.results.within_reach) > 0
 
 
 def test_one_lone_usable_point_needs_no_contest() -> None:

@@ -228,6 +228,26 @@ def test_a_run_without_memory_figures_cannot_be_feasible() -> None:
     assert run(good(0, **blind), good(1, **blind)).status is Status.FAILED
 
 
+@pytest.mark.parametrize("phases", [{"optimizer": None}, {"optimizer": -1.0}, [1], "x"])
+def test_phases_that_are_no_numbers_are_no_phases(phases: object) -> None:
+    outcome = run(good(0, phases_s=phases), good(1))
+    assert (outcome.status, outcome.breakdown_s) == (Status.OK, None)
+
+
+def test_phases_that_overlap_still_add_up() -> None:
+    phases = {"forward_backward": 3.0, "communication": 1.0}
+    breakdown = run(good(0, phases_s=phases), good(1, phases_s=phases)).breakdown_s
+    assert breakdown is not None
+    assert sum(breakdown.values()) == pytest.approx(1.0)
+    assert breakdown["forward_backward"] == pytest.approx(0.75)
+
+
+def test_a_line_that_is_missing_on_one_rank_does_not_shift_the_others() -> None:
+    events = [step(n, 1.0 + n % 2) for n in range(10)]
+    outcome = run(rank(0, *events), rank(1, *events[:3], *events[4:]))
+    assert outcome.batch_time_s == pytest.approx(1.5)
+
+
 def test_lines_that_a_kill_cuts_are_passed_over() -> None:
     lines = ['{"event": "start"}', json.dumps(step(0)), '{"event": "step", "ti', "", "[1]", "null"]
     records = parse_rank_records(0, lines)

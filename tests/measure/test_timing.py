@@ -71,6 +71,11 @@ def test_one_slow_step_changes_nothing(slow: float, place: int) -> None:
     assert estimate.mean_s == pytest.approx(run(times, window=2).mean_s, rel=0.01)
 
 
+def test_what_comes_every_few_steps_belongs_to_the_training() -> None:
+    estimate = run([0.9, 0.9, 0.9, 2.0] * 4)
+    assert (estimate.slow_steps, estimate.mean_s) == (0, pytest.approx(1.175))
+
+
 def test_slowness_of_half_the_steps_is_no_outlier_but_a_wide_interval() -> None:
     estimate = run([1.0, 1.3] * 8)
     assert estimate.slow_steps == 0

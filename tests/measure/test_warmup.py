@@ -42,6 +42,14 @@ def test_a_run_that_never_settles_keeps_its_second_half() -> None:
     assert length([10.0, 9.0, 8.0, 7.0, 1.0, 1.0, 1.0, 1.0]) == 4
 
 
+def test_a_second_half_that_still_warms_up_is_no_excuse() -> None:
+    assert length([3.0] * 6 + [1.0] * 2) == 4
+
+
+def test_rounded_times_are_as_good_as_others() -> None:
+    assert length([0.2] * 4 + [0.1] * 6 + [0.5] + [0.1] * 6 + [0.5]) == 4
+
+
 def test_nothing_to_compare_with() -> None:
     assert (length([]), length([5.0])) == (0, 0)
 

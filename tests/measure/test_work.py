@@ -32,9 +32,14 @@ def test_losses_are_means_over_whole_passes_of_at_least_four_steps() -> None:
 
 
 @pytest.mark.parametrize("broken", [None, math.nan])
-def test_losses_end_where_one_is_missing(broken: float | None) -> None:
-    steps = rows([1.0] * 5 + [broken] + [1.0] * 4)
-    assert work_of(steps, steps, 1).losses == (1.0,)
+def test_a_stretch_without_a_loss_leaves_the_others(broken: float | None) -> None:
+    steps = rows([1.0] * 5 + [broken] + [1.0] * 6)
+    assert work_of(steps, steps, 1).losses == (1.0, None, 1.0)
+
+
+def test_the_loss_may_come_from_any_rank() -> None:
+    steps = [(StepRecord(n, 1.0), StepRecord(n, 1.0, loss=2.0)) for n in range(4)]
+    assert work_of(steps, steps, 1).losses == (2.0,)
 
 
 def test_fewer_samples_are_other_work() -> None:
@@ -42,8 +47,18 @@ def test_fewer_samples_are_other_work() -> None:
     assert reason == "did other work: 42 samples in the data window, the baseline 64"
 
 
-def test_what_was_not_counted_is_not_compared() -> None:
-    assert other_work(Work(None, 10), Work(64, None), 4) is None
+def test_what_the_baseline_did_not_count_is_not_compared() -> None:
+    assert other_work(Work(64, 10), Work(64, None), 4) is None
+
+
+def test_what_the_baseline_counted_must_be_counted() -> None:
+    reason = other_work(Work(None, 10), Work(64, None), 4)
+    assert reason is not None
+    assert "recorded no samples" in reason
+    for losses in ((), (None, None)):
+        reason = other_losses(Work(1, 1, losses), Work(1, 1, LOSSES), 0.01)
+        assert reason is not None
+        assert "recorded no losses" in reason
 
 
 def test_the_same_losses_are_the_same_work() -> None:
