@@ -27,5 +27,5 @@ class CertifySettings:
     max_rechecks: int | None = None
     loss_tolerance: float = 0.01
     rules: ContestRules = field(default_factory=ContestRules)
-    spread: RunSpread = field(default_factory=lambda: RunSpread(0.02))
+    spread: RunSpread = field(default_factory=lambda: RunSpread(0.03))
     window_steps: int = 1

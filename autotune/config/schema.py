@@ -143,8 +143,8 @@ class MeasureConfig:
     max_steps: int = 16
     precision: float = 0.03
     race: bool = True
-    control_every: int = 8
-    run_spread: float = 0.02
+    control_every: int = 12
+    run_spread: float = 0.03
 
     def __post_init__(self) -> None:
         _at_least("measure", self, "warmup_steps", 0)

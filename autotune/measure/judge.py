@@ -24,7 +24,7 @@ _OUT_OF_MEMORY = re.compile(
 )
 
 
-ASSUMED_SPREAD = RunSpread(0.02)
+ASSUMED_SPREAD = RunSpread(0.03)
 """Between runs of one point, until repeats tell; see docs/adr/0006."""
 
 

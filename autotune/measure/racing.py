@@ -37,7 +37,8 @@ class RaceRules:
     run, as a share of the time, that is narrow enough. drop_losers: whether trials that cannot
     win are stopped. first_look: scored steps after which a trial that is far behind, or over
     the memory limit, may be stopped, before it has an interval of its own. warm_up_share: by
-    how much those first steps may be slower than the rest.
+    how much those first steps may be slower than the rest. confirms_s: of a point that runs
+    again, the time from which on it is no faster than it was, seconds; it then need not go on.
     """
 
     min_steps: int
@@ -45,6 +46,7 @@ class RaceRules:
     drop_losers: bool = True
     first_look: int = 4
     warm_up_share: float = 0.15
+    confirms_s: float | None = None
 
 
 def decide(
@@ -63,6 +65,8 @@ def decide(
     """
     if over_limit and rules.drop_losers and run.steps >= rules.first_look:
         return Decision.OVER_LIMIT
+    if run.steps >= rules.first_look and run.mean_s >= (rules.confirms_s or math.inf):
+        return Decision.LOSES
     if run.steps < rules.min_steps:
         if rules.drop_losers and _is_far_behind(run, rules, spread, incumbent_high_s, step_noise):
             return Decision.LOSES

@@ -18,6 +18,7 @@ from autotune.sweep.progress import Listener, RunningTrial
 from autotune.sweep.runner import Runner, RunOrder, RunResult, Yardstick
 
 _CONTEST_PRECISION = 0.10
+_CONFIRMS_SHARE = 0.92
 _CONTEST_GUESS = 3  # entrants, before the finalists are known
 
 
@@ -106,16 +107,17 @@ class Bench:
                 attempt=1,
                 folder=self.study.new_repeat_folder(number),
                 plan=self._measurement(full),
-                rules=self._repeat_rules(role),
+                rules=self._repeat_rules(role, point),
             ),
             RunningTrial(number, point, 1, 0.0, role=role, round=round_),
         )
 
-    def _repeat_rules(self, role: Role) -> RaceRules:
-        # A recheck is over as soon as it is clear that the point does not win after all.
-        # Warm-up does not matter: a bad moment in its first run cost it far more.
+    def _repeat_rules(self, role: Role, point: Point) -> RaceRules:
+        # A recheck is over as soon as it is clear that the point is no faster than it was.
         if role is Role.RECHECK:
-            return replace(self.plan.race, warm_up_share=0.0)
+            known = next((s.time_s for s in self.results.standings if s.point == point), None)
+            confirms_s = None if known is None else _CONFIRMS_SHARE * known
+            return replace(self.plan.race, warm_up_share=0.0, confirms_s=confirms_s)
         # Of many runs none needs to be precise, but one that still warms up is no run.
         precision = max(self.plan.race.precision, _CONTEST_PRECISION)
         return replace(self.plan.race, drop_losers=False, precision=precision)

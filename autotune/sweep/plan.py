@@ -39,7 +39,7 @@ class SweepPlan:
     judge: JudgeSettings
     race: RaceRules
     certify: CertifySettings = field(default_factory=CertifySettings)
-    control_every: int = 8
+    control_every: int = 12
     profiles: ProfilePlans = field(default_factory=ProfilePlans)
 
     def with_profile(self, profile: ProfilePlan | None) -> MeasurementPlan:

@@ -52,6 +52,12 @@ def test_first_steps_that_may_be_warm_up_decide_nothing() -> None:
     assert decide(close, RULES, SPREAD, 1.05, step_noise=0.01) is Decision.GO_ON
 
 
+def test_a_point_that_runs_again_is_done_when_it_is_no_faster_than_it_was() -> None:
+    rules = RaceRules(8, 0.03, confirms_s=0.92 * 1.3)
+    assert decide(run(1.25, steps=4), rules, SPREAD, None) is Decision.LOSES
+    assert decide(run(1.0, steps=4), rules, SPREAD, None) is Decision.GO_ON
+
+
 def test_losers_may_be_kept() -> None:
     rules = RaceRules(8, 0.03, drop_losers=False)
     assert decide(run(9.0, error_s=0.5), rules, SPREAD, 1.0) is Decision.GO_ON
