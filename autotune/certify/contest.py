@@ -124,12 +124,12 @@ class Contest:
         return max(self.points, key=against_first)
 
     def alive(self, rules: ContestRules) -> list[Point]:
-        """Who still runs: the first point, the leader, and whoever is not clearly behind it."""
+        """Who still runs: the leader and whoever is not clearly behind it."""
         leader = self.leader()
         return [
             point
             for point in self.points
-            if point in (self.points[0], leader) or not self._is_behind(point, leader, rules)
+            if point == leader or not self._is_behind(point, leader, rules)
         ]
 
     def _is_behind(self, point: Point, leader: Point, rules: ContestRules) -> bool:
