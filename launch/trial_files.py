@@ -49,6 +49,7 @@ def _as_record(request: TrialRequest) -> dict[str, object]:
         "trial": request.trial,
         "attempt": request.attempt,
         "argv": list(program.argv),
+        "preload": program.preload,
         "cwd": str(program.cwd),
         "env": dict(program.env),
         "files": sorted(program.files),

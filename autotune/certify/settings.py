@@ -18,7 +18,6 @@ class CertifySettings:
     it that much. max_rechecks: how many at most; None for as many as fit into a quarter of the
     device time that the trials took.
     loss_tolerance: see `autotune.measure.work`. spread: between runs, assumed at first.
-    window_steps: global batches in the data window.
     """
 
     enabled: bool = True
@@ -28,4 +27,3 @@ class CertifySettings:
     loss_tolerance: float = 0.01
     rules: ContestRules = field(default_factory=ContestRules)
     spread: RunSpread = field(default_factory=lambda: RunSpread(0.03))
-    window_steps: int = 1

@@ -57,12 +57,16 @@ class Verdict:
 
 
 def verdict_of(results: Results) -> Verdict | None:
-    """The verdict so far, None while no usable point has been measured."""
+    """The verdict so far, None while no usable point has been measured.
+
+    A contest speaks once it is decided: one round of it knows less than the trials do.
+    """
     best = results.best
     if best is None:
         return None
     contest = results.contest
-    if contest.points and all(contest.times(point) for point in contest.points):
+    has_run = contest.points and all(contest.times(point) for point in contest.points)
+    if has_run and contest.next_run(results.settings.rules) is None:
         return _of_contest(results)
     return _of_trials(results, best)
 
@@ -111,11 +115,8 @@ def _of_contest(results: Results) -> Verdict:
     gain = challenger.speedup if challenger is not None else None
     keep = baseline is not None and (gain is None or gain.ci95 is None or gain.ci95[0] <= 1)
     winner = baseline if keep and baseline is not None else leader
-    decided = contest.next_run(results.settings.rules) is None
     deciding = [e for e in (baseline, challenger) if e is not None]
-    certified = decided and all(
-        entrant.runs >= max(_LEAST_RUNS, entrant.disturbed) for entrant in deciding
-    )
+    certified = all(entrant.runs >= max(_LEAST_RUNS, entrant.disturbed) for entrant in deciding)
     rounds = max(len(contest.runs[point]) for point in contest.points)
     if baseline is None and results.baseline_standing is not None:
         baseline = _measured(results.baseline_standing, results.baseline_standing, None)

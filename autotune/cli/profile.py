@@ -31,6 +31,7 @@ from autotune.ports import MeasurementPlan, ProfilePlan, TrialRequest
 from autotune.space.point import Point
 from autotune.study.lock import holder_file, is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import profile_folder
+from autotune.study.profiles import size_of
 
 _STUDY_KEYS = ("study.name", "study.dir")
 _OWN_KEYS = ("trial", "again")
@@ -201,9 +202,7 @@ def _conclude(
     """Says what was written, and how to read it. Raises UserError where nothing was."""
     written = [folder / path for path in paths if path]
     for path in written:
-        size = sum(f.stat().st_size for f in path.rglob("*")) if path.is_dir() else 0
-        size = size or (path.stat().st_size if path.exists() else 0)
-        console.print(f"wrote {path} ({format_bytes(size)})", markup=False)
+        console.print(f"wrote {path} ({format_bytes(size_of(path))})", markup=False)
     for error in filter(None, errors):
         console.print(f"a rank could not profile: {error}", markup=False)
     if not written:

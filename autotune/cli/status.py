@@ -55,12 +55,15 @@ def _counts(study: KeptStudy) -> Table:
 
 
 def _print_running(console: Console, study: KeptStudy) -> None:
-    """The newest trial folders without a result belong to running trials."""
-    done = {record.trial for record in study.records}
-    world_size = study.problem.config.cluster.placement.world_size
-    newest = max(done, default=-1)
-    for folder in sorted(study.paths.trials.iterdir()):
-        if folder.name.isdigit() and int(folder.name) > newest:
-            steps = steps_done(folder, world_size)
-            total = study.problem.measurement.total_steps
-            console.print(f"trial {int(folder.name)} runs: step {steps} of {total}")
+    """The newest folders without a result belong to what runs."""
+    for name, parent, done in (
+        ("trial", study.paths.trials, {record.trial for record in study.records}),
+        ("repeat", study.paths.repeats, {repeat.number for repeat in study.repeats}),
+    ):
+        world_size = study.problem.config.cluster.placement.world_size
+        newest = max(done, default=-1)
+        for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
+            if folder.name.isdigit() and int(folder.name) > newest:
+                steps = steps_done(folder, world_size)
+                most = study.problem.measurement.total_steps
+                console.print(f"{name} {int(folder.name)} runs: step {steps} of at most {most}")

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from autotune.analyze.phases import profiled_phases
 from autotune.certify.results import next_repeat
-from autotune.certify.verdict import Verdict, verdict_of
+from autotune.certify.verdict import verdict_of
 from autotune.cli.arguments import Invocation
 from autotune.cli.results import write_best, write_report
 from autotune.cli.studies import KeptStudy, named_study, read_study
@@ -20,6 +20,7 @@ from autotune.cli.view import ConsoleView, describe_best, summary_line
 from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
 from autotune.errors import ExitCode, UserError
 from autotune.ports import Launcher
+from autotune.report.markdown import challenge
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
 from autotune.study.identity import Identity
@@ -205,23 +206,10 @@ def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
         markup=False,
     )
     if verdict.keep_baseline:
-        console.print(_kept(verdict), soft_wrap=True, highlight=False, markup=False)
+        why = f"keep your baseline: {challenge(verdict)}"
+        console.print(why, soft_wrap=True, highlight=False, markup=False)
     console.print(f"exported: {study.paths.best}", soft_wrap=True, highlight=False)
     return ExitCode.DONE
-
-
-def _kept(verdict: Verdict) -> str:
-    """Why the baseline is to be kept."""
-    challenger = verdict.challenger
-    found = None if challenger is None else challenger.speedup
-    if challenger is None or found is None or found.ci95 is None:
-        return "keep your baseline: nothing that was tried is known to be faster"
-    low, high = found.ci95
-    noise = ", which may be noise" if high > 1 else ""
-    return (
-        f"keep your baseline: the fastest other point (trial {challenger.record.trial}) is "
-        f"{found.ratio:.2f} x as fast ({low:.2f} to {high:.2f}){noise}"
-    )
 
 
 def _causes(progress: Progress) -> list[tuple[str, int]]:

@@ -67,7 +67,6 @@ class Problem:
             loss_tolerance=certify.loss_tolerance,
             rules=ContestRules(certify.min_rounds, certify.max_rounds, certify.precision),
             spread=RunSpread(self.config.measure.run_spread),
-            window_steps=self.measurement.window_steps,
         )
 
     @property

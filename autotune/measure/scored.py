@@ -20,20 +20,24 @@ class ScoredSteps:
     """The steps of a run that count.
 
     rows: of all steps that every rank recorded. steps: scored, in order. found: left out as
-    warm-up beyond the planned ones, warmup_steps of them. short: how many steps did not do
+    warm-up beyond the planned ones. short: how many steps did not do
     their full work, by cause. broken: why the run cannot be timed at all, None where it can.
     """
 
     rows: tuple[Row, ...]
     steps: tuple[TimedStep, ...]
     found: tuple[TimedStep, ...] = ()
-    warmup_steps: int = 0
     short: tuple[tuple[str, int], ...] = ()
     broken: str | None = None
 
+    @property
+    def warmup_steps(self) -> int:
+        """How many steps were found to be warm-up beyond the planned ones."""
+        return len(self.found)
+
     def with_warmup(self) -> ScoredSteps:
         """With the warm-up that was found, for a run that is too short to do without it."""
-        return replace(self, steps=(*self.found, *self.steps), found=(), warmup_steps=0)
+        return replace(self, steps=(*self.found, *self.steps), found=())
 
     def rows_of(self, numbers: Sequence[int]) -> list[Row]:
         """The rows of the steps with these numbers."""
@@ -55,9 +59,7 @@ def scored_steps(
     short = Counter(filter(None, map(_shortfall, timed)))
     full = [_timed(row, window_steps) for row in timed if _shortfall(row) is None]
     warmup = warmup_length(full)
-    return ScoredSteps(
-        rows, tuple(full[warmup:]), tuple(full[:warmup]), warmup, tuple(short.most_common())
-    )
+    return ScoredSteps(rows, tuple(full[warmup:]), tuple(full[:warmup]), tuple(short.most_common()))
 
 
 def _rows(ranks: Sequence[RankRecords]) -> tuple[Row, ...]:

@@ -82,7 +82,7 @@ def _verdict(verdict: Verdict | None, baseline: TrialRecord | None, context: Rep
         f"allowed{of_device}"
     )
     if winner.point == context.baseline_point:
-        return f"**Keep your baseline**: {_challenge(verdict)} {head}, {memory}.{_basis(verdict)}"
+        return f"**Keep your baseline**: {challenge(verdict)}. {head}, {memory}.{_basis(verdict)}"
     if verdict.gain is None:
         return f"{head}, {memory}. {_unusable(baseline)}{_basis(verdict)}"
     interval = verdict.gain.ci95
@@ -95,17 +95,17 @@ def _verdict(verdict: Verdict | None, baseline: TrialRecord | None, context: Rep
     return f"{text}{_basis(verdict)}"
 
 
-def _challenge(verdict: Verdict) -> str:
+def challenge(verdict: Verdict) -> str:
     """What the fastest other point is worth."""
     challenger = verdict.challenger
     found = None if challenger is None else challenger.speedup
     if challenger is None or found is None or found.ci95 is None:
-        return "nothing that was tried is known to be faster."
+        return "nothing that was tried is known to be faster"
     low, high = found.ci95
     noise = ", which may be noise" if high > 1 else ""
     return (
         f"the fastest other point, trial {challenger.record.trial}, is {found.ratio:.3f} times as "
-        f"fast (95 % interval {low:.3f} to {high:.3f}){noise}."
+        f"fast (95 % interval {low:.3f} to {high:.3f}){noise}"
     )
 
 
@@ -117,7 +117,7 @@ def _basis(verdict: Verdict) -> str:
             "times; the interval is that of the ratio of their times within a round."
         )
     if verdict.rounds:
-        return "\n\nNot certified: the finalists have not been run often enough against each other."
+        return "\n\nNot certified: too many of the finalists' runs were disturbed, or failed."
     return (
         "\n\nNot certified: these are single runs. The best of many runs flatters itself a little; "
         "intervals include by how much separate runs of one point usually differ."

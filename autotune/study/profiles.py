@@ -69,12 +69,12 @@ class ProfileBudget:
         ]
 
 
-def size_of(folder: Path) -> int:
-    """Bytes of all files in a folder.
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder.
 
     One that goes away meanwhile, as a running trial's temporary files do, takes none.
     """
-    return sum(map(_size, folder.rglob("*")))
+    return _size(path) + sum(map(_size, path.rglob("*")))
 
 
 def _size(path: Path) -> int:

@@ -77,26 +77,23 @@ class Bench:
     def start_trial(self, number: int, point: Point) -> None:
         """Launches a trial of a point."""
         is_baseline = point == self.study.space.baseline
-        profiles = self.plan.profiles
+        profiles, attempt = self.plan.profiles, self.study.attempts(point) + 1
         self._start(
             RunOrder(
                 number=number,
                 point=point,
-                attempt=self.study.attempts(point) + 1,
+                attempt=attempt,
                 folder=self.study.new_trial_folder(number),
                 plan=self._measurement(profiles.full if is_baseline else profiles.light),
                 # Everything is compared with the baseline, so it is measured to the end.
                 rules=replace(self.plan.race, drop_losers=False) if is_baseline else self.plan.race,
             ),
-            RunningTrial(number, point, self.study.attempts(point) + 1, 0.0),
+            RunningTrial(number, point, attempt, 0.0),
         )
 
     def start_repeat(self, role: Role, point: Point, round_: int) -> None:
         """Launches another run of a measured point."""
-        number = 1 + max(
-            (r.number for r in self.study.repeats),
-            default=-1,
-        )
+        number = 1 + max((repeat.number for repeat in self.study.repeats), default=-1)
         number += sum(trial.role is not None for trial in self._running.values())
         self._contest_key = self.results.contest.key if role is Role.CERTIFY else ""
         full = self.plan.profiles.full if role is Role.CERTIFY and round_ == 0 else None

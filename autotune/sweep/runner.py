@@ -11,7 +11,7 @@ from autotune.errors import UserError
 from autotune.measure.judge import JudgeSettings, is_over_limit, judge, measure_run
 from autotune.measure.outcome import Outcome, Work
 from autotune.measure.racing import Decision, RaceRules, decide
-from autotune.measure.read import TrialFollower, read_ranks
+from autotune.measure.read import TrialFollower
 from autotune.measure.spread import RunSpread
 from autotune.ports import (
     Deadlines,
@@ -144,9 +144,9 @@ class Runner:
 
     def _result(self, end: TrialEnd, held: Yardstick) -> RunResult:
         live = self._live.pop(end.trial)
-        ranks = read_ranks(live.order.folder, self.placement.world_size)
+        live.follower.look()
         settings = replace(self.judge, spread=held.spread)
-        outcome = judge(end, ranks, settings, held.baseline_work, live.decision)
+        outcome = judge(end, live.follower.ranks, settings, held.baseline_work, live.decision)
         return RunResult(live.order, end, self._with_phases(outcome, live.order.folder))
 
     def _with_phases(self, outcome: Outcome, folder: Path) -> Outcome:

@@ -10,6 +10,7 @@ import pytest
 
 from autotune.certify.results import next_repeat
 from autotune.certify.settings import CertifySettings
+from autotune.certify.verdict import verdict_of
 from autotune.measure.outcome import Outcome, Status
 from autotune.study.repeat import Repeat, Role
 
@@ -207,3 +208,17 @@ def test_one_lone_usable_point_needs_no_contest() -> None:
     verdict = Night(noisy(), ["base"]).all_of_it()
     assert verdict.winner.point == point("base")
     assert verdict.keep_baseline
+
+
+def test_a_contest_that_has_just_begun_does_not_take_the_lead_away() -> None:
+    """Killed after its first round, the sweep must leave the fastest trial in `best.yaml`."""
+    night = Night(noisy(), list(TRUE), CertifySettings(max_rechecks=0))
+    night.search()
+    while len(night.repeats) < 4:
+        order = next_repeat(night.results)
+        assert order is not None
+        night.repeat(order[0], order[1]["name"], order[2])
+        verdict = verdict_of(night.results)
+        assert verdict is not None
+        assert verdict.winner.point == point("d")
+        assert not verdict.certified
