@@ -14,7 +14,6 @@ import argparse
 from pathlib import Path
 
 from autotune.measure.outcome import Status
-from autotune.study.best import best_record
 from autotune.study.paths import StudyPaths
 from autotune.study.study import trials_journal
 
@@ -29,11 +28,12 @@ def main() -> None:
     other = len(records) - len(infeasible) - sum(r.status is Status.OK for r in records)
     print(f"{len(records)} points, {len(infeasible) / len(records):.0%} infeasible, {other} other")
     baseline = next(r for r in records if r.trial == 0)
+    feasible = [r for r in timed if r.status is Status.OK]
     fastest = min(timed, key=lambda r: r.outcome.batch_time_s or 0.0)
     for name, record in (
         ("baseline", baseline),
         ("fastest", fastest),
-        ("best feasible", best_record(records)),
+        ("best feasible", min(feasible, key=lambda r: r.outcome.batch_time_s or 0.0, default=None)),
     ):
         if record is None or record.outcome.batch_time_s is None:
             print(f"{name}: none")

@@ -1,4 +1,4 @@
-"""Which trial is the best, and what the others are worth beside it."""
+"""What trials of a point, or of a status, came to."""
 
 from __future__ import annotations
 
@@ -7,16 +7,6 @@ from collections.abc import Iterable, Sequence
 from autotune.measure.outcome import Status
 from autotune.space.point import Point
 from autotune.study.trial_record import TrialRecord
-
-
-def best_record(records: Iterable[TrialRecord]) -> TrialRecord | None:
-    """The feasible trial with the least measured time per global batch, or None.
-
-    Optuna's own best is not asked: a stand-in time of a trial that ran out of memory must
-    never win.
-    """
-    feasible = [r for r in records if r.status is Status.OK and r.outcome.batch_time_s is not None]
-    return min(feasible, key=lambda r: (r.outcome.batch_time_s, r.trial), default=None)
 
 
 def record_of(records: Iterable[TrialRecord], point: Point) -> TrialRecord | None:

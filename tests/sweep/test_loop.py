@@ -9,7 +9,6 @@ import pytest
 from autotune.measure.outcome import Status
 from autotune.ports import EndKind, TrialRequest
 from autotune.space.point import Point
-from autotune.study.best import best_record
 from autotune.study.paths import StudyPaths
 from autotune.sweep.loop import SweepEnd
 from launch.simulated import SimulatedTrial
@@ -31,7 +30,7 @@ def test_a_used_up_space_ends_the_sweep_with_the_true_best(bench: Bench) -> None
     assert bench.run(sampler="random", max_trials=1000) is SweepEnd.SPACE_USED
     assert Counter(r.parameters for r in bench.records) == Counter(bench.space.points)
     feasible = [p for p in bench.space.points if peak_of(p) <= LIMIT]
-    best = best_record(bench.records)
+    best = bench.sweep.progress().best
     assert best is not None
     assert time_of(best.parameters) == min(map(time_of, feasible))
     for record in bench.records:
@@ -107,7 +106,7 @@ def test_first_trials_without_memory_do_not_end_the_study(bench: Bench) -> None:
 
     bench.run(behave, max_trials=20)
     assert len(bench.records) == 20
-    assert best_record(bench.records) is not None
+    assert bench.sweep.progress().best is not None
 
 
 def test_trials_that_all_fail_for_one_reason_end_the_sweep_early(bench: Bench) -> None:
