@@ -24,6 +24,8 @@ from autotune.study.trial_record import TrialRecord
 # Rechecks may take this share of the device time of the trials, and a few are always made.
 _LEAST_RECHECKS = 12
 _RECHECKED_SHARE = 0.3
+# So many of them may come while the search goes on; the rest is for who leads at its end.
+_WHILE_SEARCHING = 2 / 3
 # Of repeats that failed, or were lost, so many are believed.
 _FAILURES = 2
 _FIRST_LOOK = RaceRules.first_look
@@ -110,6 +112,16 @@ class Results:
     def next_recheck(self) -> Point | None:
         """The point that is measured once more, None when there is none left."""
         return next(iter(self._to_recheck), None)
+
+    @property
+    def may_recheck_while_searching(self) -> bool:
+        """Whether a point may be measured once more before the search is over."""
+        return len(self._rechecks) < _WHILE_SEARCHING * self._rechecks_allowed
+
+    @cached_property
+    def rechecked(self) -> set[Point]:
+        """Points that were measured once more, whatever came of it."""
+        return {repeat.record.parameters for repeat in self.repeats}
 
     @property
     def rechecks_left(self) -> int:

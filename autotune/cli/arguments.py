@@ -18,9 +18,11 @@ VERBS = {
     "report": "write the report again",
     "profile": "profile a trial that runs, or run a point of a study again under the profiler",
     "analyze": "read profiles: where time, traffic and memory go, and what to do about it",
+    "replay": "run samplers against each other on a recorded table; no devices",
 }
 # The verbs that take paths, not Hydra overrides: a path may hold any character, also `=`.
 _PATH_VERBS = ("analyze",)
+_EXAMPLES = {"replay": "replay.table=T.csv or replay.seeds=200"}
 _OPTIONS_OF = {"out": ("export", "analyze"), "compare": ("analyze",)}
 
 
@@ -49,21 +51,21 @@ def parse_arguments(argv: Sequence[str]) -> Invocation:
     for option, verbs in _OPTIONS_OF.items():
         if getattr(arguments, option) is not None and verb not in verbs:
             raise UserError(f"--{option} goes with {' and '.join(verbs)}, not with {verb}")
+    if verb == "replay" and arguments.config_dir is not None:
+        raise UserError("--config-dir goes with configurations; replay reads a table")
     if verb in _PATH_VERBS:
         return _with_paths(verb, words, arguments)
-    _refuse_stray(words)
+    _refuse_stray(verb, words)
     return Invocation(verb, tuple(words), arguments.config_dir, arguments.out)
 
 
-def _refuse_stray(words: list[str]) -> None:
+def _refuse_stray(verb: str, words: list[str]) -> None:
     stray = [word for word in words if "=" not in word and not word.startswith("~")]
     if stray and stray[0] in VERBS:
         raise UserError(f"the verb comes first: autotune {stray[0]} {' '.join(words[:-1])}")
     if stray:
-        raise UserError(
-            f"cannot read {stray[0]!r}; write key=value, such as model=tiny_vlm or "
-            "search.max_trials=50"
-        )
+        examples = _EXAMPLES.get(verb, "model=tiny_vlm or search.max_trials=50")
+        raise UserError(f"cannot read {stray[0]!r}; write key=value, such as {examples}")
 
 
 def _with_paths(verb: str, words: list[str], arguments: argparse.Namespace) -> Invocation:
@@ -99,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
             "  python -m autotune check model=tiny_vlm\n"
             "  python -m autotune status study.name=tiny_vlm\n"
             "  python -m autotune analyze profiles/rank0_ascend_pt --out tables\n"
+            "  python -m autotune replay replay.table=T.csv replay.samplers=[tpe,random]\n"
         ),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

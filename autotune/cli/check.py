@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -10,22 +11,31 @@ from autotune.cli.arguments import Invocation
 from autotune.cli.wiring import Problem, check_devices, compose_problem
 from autotune.config.quantities import format_bytes
 from autotune.errors import ExitCode
+from autotune.predict.settings import understood
+from autotune.search.guided.belief import Belief
+from autotune.space.exclusion import Exclusion
 from autotune.space.point import plain
+
+# So many points are predicted, any of them, which takes a tenth of a second.
+_PREDICTED = 2000
+_NEEDED = ("hidden_size", "num_layers", "seq_length")
 
 
 def check(invocation: Invocation) -> int:
-    """Composes, builds the space, looks at the devices. Raises UserError."""
+    """Composes, builds the space, predicts memory, looks at the devices. Raises UserError."""
     problem = compose_problem(invocation.overrides, invocation.config_dir)
     devices = check_devices(problem.config)
     console = Console(soft_wrap=True)
     config, space = problem.config, problem.space
     study = escape(f"study {config.study.name} in {config.study_dir}")
     console.print(f"[bold]{config.model.name}[/]: {study}")
-    console.print(f"[bold]{len(space.points)}[/] legal points of {space.combinations} combinations")
+    console.print(f"[bold]{space.size_text}[/] legal points of {space.combinations:,} combinations")
     console.print(_parameters(problem))
     console.print(_rules(problem))
     console.print(f"baseline: {space.baseline}", highlight=False)
     console.print(f"memory limit: {format_bytes(problem.memory_limit_bytes)} a device")
+    for line in _memory(problem):
+        console.print(line, highlight=False, markup=False)
     console.print(devices)
     plan = problem.measurement
     console.print(
@@ -47,9 +57,52 @@ def _rules(problem: Problem) -> Table:
     table = Table("excludes", "only this rule", "rule", "reason", box=None, header_style="bold")
     for exclusion in problem.space.exclusions:
         table.add_row(
-            str(exclusion.excluded),
-            str(exclusion.alone),
+            _excluded(exclusion),
+            "-" if exclusion.alone is None else str(exclusion.alone),
             exclusion.rule.expression.text,
             exclusion.rule.reason,
         )
     return table
+
+
+def _excluded(exclusion: Exclusion) -> str:
+    return f"about {exclusion.excluded:.1e}" if exclusion.estimated else str(exclusion.excluded)
+
+
+def _memory(problem: Problem) -> list[str]:
+    """What is predicted of memory, and what is not known of it."""
+    belief = problem.knowledge.belief
+    if belief is None:
+        return [f"memory is not predicted: {_unknown(problem)}"]
+    space, limit = problem.space, problem.memory_limit_bytes
+    codes = space.codes
+    if len(codes) > _PREDICTED:
+        codes = codes[np.random.default_rng(0).choice(len(codes), _PREDICTED, replace=False)]
+    fitting = int((_peaks(belief, codes) <= limit).sum())
+    is_all = space.is_listed and len(codes) == len(space.codes)
+    share = f"{fitting:,} of {len(codes):,}" if is_all else f"about {fitting / len(codes):.0%} of"
+    baseline = space.encode(space.baseline)
+    assert baseline is not None, "the baseline is a legal point"
+    peak = format_bytes(float(_peaks(belief, baseline[None])[0]))
+    lines = [
+        f"memory, predicted from the model's figures alone (no run has corrected it yet): the "
+        f"baseline's peak is {peak}; {share} legal points fit"
+    ]
+    left_out = [p.name for p in space.parameters if len(p.choices) > 1 and understood(p) is None]
+    if left_out:
+        lines.append(f"not part of the prediction, left to the runs: {', '.join(left_out)}")
+    return lines
+
+
+def _peaks(belief: Belief, codes: np.ndarray) -> np.ndarray:
+    """Predicted bytes (points,), before any run."""
+    logs = belief.log_bytes(codes[:0], np.zeros(0), codes)
+    return np.full(len(codes), np.nan) if logs is None else np.exp(logs)
+
+
+def _unknown(problem: Problem) -> str:
+    dims = problem.config.model.dims
+    missing = [f"model.dims.{name}" for name in _NEEDED if dims.get(name) is None]
+    if missing:
+        return f"{', '.join(missing)} not given"
+    return "the cost model knows none of the parameters"

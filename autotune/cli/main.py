@@ -48,6 +48,8 @@ def run_verb(invocation: Invocation) -> int:
             from autotune.cli.analyze import analyze as verb
         case "profile":
             from autotune.cli.profile import profile as verb
+        case "replay":
+            from autotune.cli.replay import replay as verb
         case _:
             from autotune.cli.sweep import sweep as verb
     return verb(invocation)

@@ -54,7 +54,7 @@ def write_report(study: KeptStudy) -> None:
         baseline_point=space.baseline,
         memory_limit_bytes=study.problem.memory_limit_bytes,
         device_memory_bytes=config.cluster.device_memory_bytes,
-        legal_points=len(space.points),
+        legal_points=space.size_text,
         steps=f"at most {plan.measured_steps} scored steps after {plan.warmup_steps} that warm up",
         study_dir=str(study.paths.root),
         device=config.cluster.device,

@@ -11,6 +11,7 @@ from autotune.cli.studies import KeptStudy, find_study, read_study
 from autotune.cli.view import describe_trial, versus_baseline
 from autotune.errors import ExitCode
 from autotune.measure.read import steps_done
+from autotune.report.gate import GateSummary
 from autotune.study.best import count_by_status, spent_s
 from autotune.study.lock import is_locked
 from autotune.sweep.progress import finished_progress
@@ -28,13 +29,15 @@ def status(invocation: Invocation) -> int:
     console.print(f"[bold]study[/] {where}")
     console.print("a sweep is running" if running else "no sweep is running")
     progress = finished_progress(study.results, config.search.max_trials)
-    tried = len({record.parameters for record in study.records})
+    tried = len({record.parameters for record in study.records if record.was_launched})
     console.print(
         f"{progress.finished} of {progress.max_trials} trials finished; "
-        f"{tried} of {len(study.problem.space.points)} legal points tried"
+        f"{tried} of {study.problem.space.size_text} legal points tried"
     )
     if study.records:
         console.print(_counts(study))
+    if gate := GateSummary.of(study.records).line:
+        console.print(gate)
     if progress.best is not None:
         console.print(f"the best{versus_baseline(progress)}:")
         console.print(describe_trial(progress.best, progress.baseline_point))
@@ -57,7 +60,7 @@ def _counts(study: KeptStudy) -> Table:
 def _print_running(console: Console, study: KeptStudy) -> None:
     """The newest folders without a result belong to what runs."""
     for name, parent, done in (
-        ("trial", study.paths.trials, {record.trial for record in study.records}),
+        ("trial", study.paths.trials, {r.trial for r in study.records if r.was_launched}),
         ("repeat", study.paths.repeats, {repeat.number for repeat in study.repeats}),
     ):
         world_size = study.problem.config.cluster.placement.world_size

@@ -20,9 +20,11 @@ from autotune.cli.view import ConsoleView, describe_best, summary_line
 from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
 from autotune.errors import ExitCode, UserError
 from autotune.ports import Launcher
+from autotune.report.gate import GateSummary
 from autotune.report.markdown import challenge
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
+from autotune.search.gate import MemoryGatekeeper
 from autotune.study.identity import Identity
 from autotune.study.lock import is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import StudyPaths
@@ -52,7 +54,9 @@ def sweep(invocation: Invocation) -> int:
     if known is not None:
         check_same(known, identity, config.study.name, paths)
     transfer = _plan_transfer(problem, identity, paths)
-    sampler = make_sampler(config.search.sampler, Encoding(problem.space), config.search.seed)
+    encoding, knowledge = Encoding(problem.space), problem.knowledge
+    sampler = make_sampler(config.search.sampler, encoding, config.search.seed, knowledge)
+    gatekeeper = MemoryGatekeeper(encoding, knowledge, config.search.seed)
     if is_locked(paths.lock):
         refuse_second_sweep(paths.lock)
     console = Console()
@@ -63,7 +67,7 @@ def sweep(invocation: Invocation) -> int:
         return _conclude(console, SweepEnd.TRIALS_USED, kept)
     with contextlib.ExitStack() as stack:
         stack.enter_context(_interrupt_on_sigterm())
-        console.print(f"[bold]{config.model.name}[/]: {len(problem.space.points)} legal points")
+        console.print(f"[bold]{config.model.name}[/]: {problem.space.size_text} legal points")
         # Before anything is written: a cluster that cannot be had must leave no study behind.
         launcher = stack.enter_context(contextlib.closing(make_launcher(config)))
         stack.enter_context(sweep_lock(paths.lock))
@@ -88,6 +92,7 @@ def sweep(invocation: Invocation) -> int:
             listener=view,
             changed=export_best,
             first=list(transfer.proposals) if transfer is not None else [],
+            gatekeeper=gatekeeper if config.has_memory_gate else None,
         )
         try:
             end = run.run()
@@ -191,6 +196,8 @@ def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
     if end is SweepEnd.TRIALS_USED:
         more = 2 * progress.max_trials
         console.print(f"to go on, give search.max_trials={more}", soft_wrap=True, highlight=False)
+    if gate := GateSummary.of(study.records).line:
+        console.print(gate, soft_wrap=True, highlight=False)
     console.print(f"report: {study.paths.report_markdown}", soft_wrap=True, highlight=False)
     verdict = verdict_of(study.results)
     if verdict is None:
@@ -215,6 +222,8 @@ def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
 def _causes(progress: Progress) -> list[tuple[str, int]]:
     counts: dict[str, int] = {}
     for record in progress.records:
+        if not record.was_launched:
+            continue  # how many there are is said in a line of its own
         cause = f"{record.status.value}: {record.outcome.reason}"
         counts[cause] = counts.get(cause, 0) + 1
     return sorted(counts.items(), key=lambda item: -item[1])

@@ -54,7 +54,7 @@ class ConsoleView:
         best = progress.best
         if best is not None and best.trial == record.trial and len(progress.records) > 1:
             self._line(f"           the best so far{versus_baseline(progress)}")
-        if not self.console.is_terminal:
+        if not self.console.is_terminal and record.was_launched:
             self._line(f"           {summary_line(progress)}")
 
     def repeated(self, repeat: Repeat, progress: Progress) -> None:

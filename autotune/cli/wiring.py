@@ -19,6 +19,9 @@ from autotune.measure.judge import JudgeSettings
 from autotune.measure.racing import RaceRules
 from autotune.measure.spread import RunSpread
 from autotune.ports import Launcher, MeasurementPlan, ProfilePlan, Trainer
+from autotune.predict.belief import CostBelief
+from autotune.predict.cost_model import CostModel
+from autotune.search.guided.belief import Knowledge
 from autotune.space.definition import SpaceDefinition
 from autotune.space.legal import LegalSpace
 from autotune.study.repeat import Repeat
@@ -31,7 +34,10 @@ _POINTS_ASKED = 1000
 
 @dataclass(frozen=True)
 class Problem:
-    """A configuration that has been checked as a whole: nothing in it can be wrong input."""
+    """A configuration that has been checked as a whole: nothing in it can be wrong input.
+
+    knowledge: what is known of the space before anything is measured.
+    """
 
     config: Config
     data: dict[str, Any]
@@ -39,6 +45,7 @@ class Problem:
     trainer: Trainer
     measurement: MeasurementPlan
     memory_limit_bytes: int
+    knowledge: Knowledge
 
     @property
     def judge_settings(self) -> JudgeSettings:
@@ -123,7 +130,14 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
         trainer=trainer,
         measurement=trainer.plan(measure.warmup_steps, measure.min_steps, measure.max_steps),
         memory_limit_bytes=config.memory_limit_bytes,
+        knowledge=_knowledge(config, space),
     )
+
+
+def _knowledge(config: Config, space: LegalSpace) -> Knowledge:
+    """The limit, and the cost model where the model's figures allow one. Raises UserError."""
+    model = CostModel.of(space, config.facts)
+    return Knowledge(config.memory_limit_bytes, None if model is None else CostBelief(model))
 
 
 def require_ranks(plan: ProfilePlan, world_size: int, key: str) -> None:

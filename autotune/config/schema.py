@@ -96,13 +96,14 @@ class ClusterConfig:
 class SearchConfig:
     """How the space is searched.
 
-    sampler: a name, or a mapping with `_target_` for an Optuna sampler of the user's own.
+    sampler: guided, tpe, gp, random, exhaustive, or a mapping with `_target_` for an Optuna
+    sampler of the user's own.
     max_trials: finished trials of the study, over all resumes. max_hours: of this start,
     in hours, null for no bound. max_attempts: how often a point is launched that is lost
     to the infrastructure.
     """
 
-    sampler: Any = "tpe"
+    sampler: Any = "guided"
     max_trials: int = 24
     max_hours: float | None = None
     seed: int = 0
@@ -117,9 +118,14 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class MemoryConfig:
-    """limit: the most memory that any rank may hold; see `MemoryLimit.parse`."""
+    """limit: the most memory that any rank may hold; see `MemoryLimit.parse`.
+
+    gate: whether points that are not expected to fit are left out, null for all samplers but
+    `exhaustive`, which records whole tables.
+    """
 
     limit: Any = 0.92
+    gate: bool | None = None
 
     def __post_init__(self) -> None:
         MemoryLimit.parse(self.limit)
@@ -262,6 +268,13 @@ class Config:
     def memory_limit_bytes(self) -> int:
         """The limit on peak memory of one device, in bytes. Raises UserError."""
         return MemoryLimit.parse(self.memory.limit).resolve(self.cluster.device_memory_bytes)
+
+    @property
+    def has_memory_gate(self) -> bool:
+        """Whether the memory gate is on."""
+        if self.memory.gate is not None:
+            return self.memory.gate
+        return bool(self.search.sampler != "exhaustive")
 
     @property
     def facts(self) -> dict[str, dict[str, Any]]:

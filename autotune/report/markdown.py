@@ -21,6 +21,7 @@ from autotune.report.cells import (
     value_text,
 )
 from autotune.report.certification import certification_section, drift_section
+from autotune.report.gate import gate_section
 from autotune.space.point import Point, plain
 from autotune.study.best import count_by_status, record_of, spent_s
 from autotune.study.trial_record import TrialRecord
@@ -30,14 +31,14 @@ _FASTEST = 10
 
 @dataclass(frozen=True)
 class ReportContext:
-    """What a report says besides the results."""
+    """What a report says besides the results. legal_points: their number, for a person."""
 
     study: str
     model: str
     baseline_point: Point
     memory_limit_bytes: int
     device_memory_bytes: int | None
-    legal_points: int
+    legal_points: str
     steps: str
     study_dir: str
     device: str
@@ -57,6 +58,7 @@ def report_markdown(results: Results, context: ReportContext) -> str:
         _fastest(records, context),
         drift_section(results),
         _losses(results),
+        gate_section(records),
         _next(verdict, context),
         _trials(records, context),
         _environment(context),
@@ -197,7 +199,7 @@ _MEANINGS = {
     Status.HUNG: "made no progress and was ended",
     Status.INFRASTRUCTURE: "lost with a node or a port; its point is tried again",
     Status.STOPPED: "ended early, since it could not win",
-    Status.SKIPPED: "not launched, since it would have run out of memory",
+    Status.SKIPPED: "not launched, since it is not expected to fit",
 }
 
 
@@ -224,7 +226,7 @@ def _trials(records: Sequence[TrialRecord], context: ReportContext) -> str:
         ]
         for r in sorted(records, key=lambda r: r.trial)
     ]
-    tried = len({r.parameters for r in records})
+    tried = len({r.parameters for r in records if r.was_launched})
     head = (
         f"## All trials\n\n{tried} of {context.legal_points} legal points were tried. Numbers that "
         "are missing are trials that were interrupted; their points were tried again."

@@ -17,11 +17,14 @@ def trials_table(
     """One row a finished trial, by number; a column a parameter, empty where it is inactive.
 
     Times are in seconds, memory in bytes. The columns are those of a replay table, with
-    more behind them.
+    more behind them. Of a point that was refused first and launched later only the launch is
+    told: a table has one result a point.
     """
+    launched = {record.parameters for record in records if record.was_launched}
+    told = [r for r in records if r.was_launched or r.parameters not in launched]
     rows = [
         {**_row(record, parameters), "baseline": record.parameters == baseline}
-        for record in sorted(records, key=lambda r: r.trial)
+        for record in sorted(told, key=lambda r: r.trial)
     ]
     columns = ["trial", *parameters, *_RESULTS, *(f"{phase}_s" for phase in PHASES)]
     # As objects, or a parameter that is inactive somewhere would turn 2 into 2.0.

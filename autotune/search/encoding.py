@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
 
 from autotune.space.definition import Parameter
-from autotune.space.legal import LegalSpace, active_scope, is_active
+from autotune.space.legal import LegalSpace
 from autotune.space.point import Point, canonical, plain
 
 
@@ -31,25 +33,46 @@ class Encoding:
         """Optuna's distribution of every parameter. They never change within a study."""
         return {p.name: _distribution(p) for p in self.space.parameters}
 
+    @cached_property
+    def _values(self) -> list[list[Any]]:
+        """Optuna's value of every choice of every parameter."""
+        return [
+            list(range(len(p.choices))) if p.ordered else _labels(p) for p in self.space.parameters
+        ]
+
+    @cached_property
+    def _positions(self) -> dict[str, dict[Any, int]]:
+        return {
+            parameter.name: {value: position for position, value in enumerate(values)}
+            for parameter, values in zip(self.space.parameters, self._values, strict=True)
+        }
+
     def encode(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Optuna's values of the point's active parameters."""
-        return {p.name: _encode(p, point[p.name]) for p in self.space.parameters if p.name in point}
+        return {
+            p.name: values[p.index_of(point[p.name])]
+            for p, values in zip(self.space.parameters, self._values, strict=True)
+            if p.name in point
+        }
 
     def decode(self, params: Mapping[str, Any]) -> Point:
         """The point of a trial's parameters."""
-        return Point(
-            {p.name: _decode(p, params[p.name]) for p in self.space.parameters if p.name in params}
+        return self.space.decode(self.row(params))
+
+    def row(self, params: Mapping[str, Any]) -> NDArray[np.int16]:
+        """The codes (parameters,) of a trial's parameters, as in `LegalSpace.codes`."""
+        positions = self._positions
+        return np.array(
+            [positions[name][params[name]] if name in params else -1 for name in positions],
+            dtype=np.int16,
         )
 
-    def compose(self, drawn: Mapping[str, Any]) -> Point:
-        """The point from Optuna's values of all parameters: those that are inactive are dropped."""
-        scope = active_scope(self.space.definition, {})
-        values: dict[str, Any] = {}
-        for parameter in self.space.parameters:
-            if is_active(parameter, scope):
-                value = _decode(parameter, drawn[parameter.name])
-                scope[parameter.name] = values[parameter.name] = value
-        return Point(values)
+    def row_of(self, point: Mapping[str, Any]) -> NDArray[np.int16]:
+        """The codes (parameters,) of a point."""
+        return np.array(
+            [p.index_of(point[p.name]) if p.name in point else -1 for p in self.space.parameters],
+            dtype=np.int16,
+        )
 
 
 def _labels(parameter: Parameter) -> list[str]:
@@ -63,13 +86,3 @@ def _distribution(parameter: Parameter) -> BaseDistribution:
     if parameter.ordered:
         return IntDistribution(0, len(parameter.choices) - 1)
     return CategoricalDistribution(_labels(parameter))
-
-
-def _encode(parameter: Parameter, value: Any) -> Any:
-    index = parameter.index_of(value)
-    return index if parameter.ordered else _labels(parameter)[index]
-
-
-def _decode(parameter: Parameter, value: Any) -> Any:
-    index = int(value) if parameter.ordered else _labels(parameter).index(value)
-    return parameter.choices[index]

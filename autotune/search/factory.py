@@ -12,6 +12,8 @@ from optuna.samplers import BaseSampler, GPSampler, TPESampler
 
 from autotune.errors import UserError, did_you_mean
 from autotune.search.encoding import Encoding
+from autotune.search.guided.belief import Knowledge
+from autotune.search.guided.sampler import GuidedSampler
 from autotune.search.point_sampler import (
     ExhaustiveSampler,
     PointSampler,
@@ -23,8 +25,12 @@ from autotune.search.point_sampler import (
 _STARTUP_TRIALS = 8
 
 
-def make_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler:
+def make_sampler(
+    setting: Any, encoding: Encoding, seed: int, knowledge: Knowledge | None = None
+) -> PointSampler:
     """The sampler that `search.sampler` names. Raises UserError.
+
+    knowledge: what is known of the space beforehand, for the samplers that use it.
 
     A mapping with `_target_` makes an Optuna sampler of the user's own, with the other keys
     as its arguments; it is held to legal points like Optuna's.
@@ -33,6 +39,7 @@ def make_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler:
         return WrappedSampler(encoding, seed, _own(setting))
     setting = str(setting)
     makers: dict[str, Callable[[], PointSampler]] = {
+        "guided": lambda: GuidedSampler(encoding, seed, knowledge),
         "tpe": lambda: WrappedSampler(encoding, seed, _tpe),
         "gp": lambda: WrappedSampler(encoding, seed, _gp()),
         "random": lambda: RandomPointSampler(encoding, seed),

@@ -3,23 +3,50 @@
 from __future__ import annotations
 
 import hashlib
-import random
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
+from autotune.measure.outcome import Status
 from autotune.search.encoding import Encoding
 from autotune.space.point import Point
 
 # Trials with this user attribute have no result, since the sweep ended under them: their
 # points are open again, and they do not count as proposals.
 INTERRUPTED_ATTRIBUTE = "interrupted"
+_SKIPPED = Status.SKIPPED.value
 _DRAWS = 16
+
+
+class Gate(Protocol):
+    """What keeps points from being launched, at one moment (`autotune.search.gate`)."""
+
+    def refused(self, rows: NDArray[np.int16]) -> NDArray[np.bool_]:
+        """Which of the rows, as in `LegalSpace.codes`, are not to be launched."""
+        ...
+
+    def is_checked(self, point: Point) -> bool:
+        """Whether the point is launched even if it is refused."""
+        ...
+
+    def some_admitted(self, rows: NDArray[np.int16], seed: int, most: int = 1) -> NDArray[np.int16]:
+        """Rows that are not refused, at most so many; none only if there are none."""
+        ...
+
+
+class Gatekeeper(Protocol):
+    """Builds the gate from a study."""
+
+    def gate(self, trials: Iterable[FrozenTrial]) -> Gate:
+        """The gate after these trials."""
+        ...
 
 
 class PointSampler(BaseSampler):
@@ -27,16 +54,28 @@ class PointSampler(BaseSampler):
 
     A proposal depends on the seed and on the trials before it only, interrupted ones left
     out, so a study that is resumed goes on as the unbroken one would.
+
+    steady_s: seconds of points that ran more than once, by the bytes of their codes, for
+    samplers that can use them: Optuna's trials keep what the first run took.
+
+    gatekeeper: of the memory gate, None without one. avoids_refused: the sampler looks at the
+    gate itself; what the gate refused stays open to it, for the gate may change its mind. Any
+    other sampler has taken a point that it proposed. passed_over: of the last proposal, points
+    that would have been proposed in its place if memory had played no part.
     """
+
+    avoids_refused = False
 
     def __init__(self, encoding: Encoding, seed: int) -> None:
         self.encoding, self.seed = encoding, seed
+        self._rows: dict[int, bytes] = {}
+        self.steady_s: Mapping[bytes, float] = {}
+        self.gatekeeper: Gatekeeper | None = None
+        self.passed_over: tuple[Point, ...] = ()
 
     @abstractmethod
-    def propose(
-        self, study: Study, trial: FrozenTrial, unseen: Sequence[Point], seed: int
-    ) -> Point:
-        """One of the `unseen` points, of which there is at least one."""
+    def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
+        """A legal point that is not taken; there is at least one."""
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -48,11 +87,11 @@ class PointSampler(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Optuna's values of the proposed point. Raises SpaceUsedUpError."""
-        unseen = self.unseen(study)
-        if not unseen:
+        space = self.encoding.space
+        if space.is_listed and len(self.taken(study)) >= len(space.codes):
             raise SpaceUsedUpError
-        before = sum(other.number < trial.number for other in _proposals(study))
-        point = self.propose(study, trial, unseen, trial_seed(self.seed, before))
+        before = sum(other.number < trial.number for other in self._own(study))
+        point = self.propose(study, trial, trial_seed(self.seed, before))
         return self.encoding.encode(point)
 
     def sample_independent(
@@ -61,10 +100,51 @@ class PointSampler(BaseSampler):
         """Never asked for: every active parameter has its value from `sample_relative`."""
         raise ValueError(f"{param_name!r} is inactive at the proposed point")
 
-    def unseen(self, study: Study) -> list[Point]:
-        """The legal points that no trial of the study has taken, in the space's order."""
-        seen = {self.encoding.decode(trial.params) for trial in _proposals(study) if trial.params}
-        return [point for point in self.encoding.space.points if point not in seen]
+    def taken(self, study: Study) -> set[bytes]:
+        """The points that trials of the study have taken, as the bytes of their codes.
+
+        Without a gate those that one refused earlier are open.
+        """
+        trials = self._own(study)
+        if self.gatekeeper is None:
+            trials = [trial for trial in trials if not _is_skipped(trial)]
+        return self._codes(trials)
+
+    def skipped(self, study: Study) -> set[bytes]:
+        """The points that the gate has refused at some time, as the bytes of their codes."""
+        return self._codes(trial for trial in _proposals(study) if _is_skipped(trial))
+
+    def _own(self, study: Study) -> list[FrozenTrial]:
+        """The trials that this sampler has proposed, as it counts them."""
+        trials = _proposals(study)
+        if self.avoids_refused:
+            return [trial for trial in trials if not _is_skipped(trial)]
+        return trials
+
+    def _codes(self, trials: Iterable[FrozenTrial]) -> set[bytes]:
+        known, codes = self._rows, set()
+        for trial in trials:
+            if trial.params:
+                row = known.get(trial.number)
+                if row is None:
+                    row = known[trial.number] = self.encoding.row(trial.params).tobytes()
+                codes.add(row)
+        return codes
+
+    def untaken(self, study: Study) -> np.ndarray:
+        """The rows of the space's codes that no trial has taken, in their order."""
+        codes = self.encoding.space.codes
+        is_open = np.ones(len(codes), dtype=bool)
+        taken = [np.frombuffer(row, dtype=np.int16) for row in self.taken(study)]
+        if taken:
+            rows = self.encoding.space.rows_of(np.array(taken))
+            is_open[rows[rows >= 0]] = False
+        return np.flatnonzero(is_open)
+
+    def random_untried(self, study: Study, seed: int) -> Point:
+        """Any point that is not taken, each as likely as the other."""
+        rows = self.untaken(study)
+        return self.encoding.space.point(int(np.random.default_rng(seed).choice(rows)))
 
 
 class SpaceUsedUpError(Exception):
@@ -76,6 +156,10 @@ def _proposals(study: Study) -> list[FrozenTrial]:
     return [trial for trial in trials if not trial.user_attrs.get(INTERRUPTED_ATTRIBUTE)]
 
 
+def _is_skipped(trial: FrozenTrial) -> bool:
+    return bool(trial.user_attrs.get("status") == _SKIPPED)
+
+
 def trial_seed(seed: int, trials_before: int) -> int:
     """A seed of 32 bits for one proposal, the same in every process."""
     digest = hashlib.sha256(f"{seed}/{trials_before}".encode()).digest()
@@ -85,21 +169,17 @@ def trial_seed(seed: int, trials_before: int) -> int:
 class ExhaustiveSampler(PointSampler):
     """The points in the order of the space."""
 
-    def propose(
-        self, study: Study, trial: FrozenTrial, unseen: Sequence[Point], seed: int
-    ) -> Point:
+    def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
         """The first."""
-        return unseen[0]
+        return self.encoding.space.point(int(self.untaken(study)[0]))
 
 
 class RandomPointSampler(PointSampler):
-    """Uniform over the unseen points: random search without replacement."""
+    """Uniform over the untried points: random search without replacement."""
 
-    def propose(
-        self, study: Study, trial: FrozenTrial, unseen: Sequence[Point], seed: int
-    ) -> Point:
+    def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
         """Any."""
-        return random.Random(seed).choice(unseen)  # noqa: S311  # a search, no secret
+        return self.random_untried(study, seed)
 
 
 class FixedPointSampler(PointSampler):
@@ -115,17 +195,15 @@ class FixedPointSampler(PointSampler):
         """Optuna's values of the point."""
         return self.encoding.encode(self.point)
 
-    def propose(
-        self, study: Study, trial: FrozenTrial, unseen: Sequence[Point], seed: int
-    ) -> Point:
+    def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
         """The point."""
         return self.point
 
 
 class WrappedSampler(PointSampler):
-    """Any Optuna sampler, held to legal and unseen points.
+    """Any Optuna sampler, held to legal and untried points.
 
-    The inner sampler is drawn from until it proposes one; after `_DRAWS` draws the unseen
+    The inner sampler is drawn from until it proposes one; after `_DRAWS` draws the untried
     point that shares the most with the last draw is taken. Draws are not told to the study,
     so that its trials are exactly those that were launched.
     """
@@ -136,19 +214,19 @@ class WrappedSampler(PointSampler):
         super().__init__(encoding, seed)
         self.make_inner = make_inner
 
-    def propose(
-        self, study: Study, trial: FrozenTrial, unseen: Sequence[Point], seed: int
-    ) -> Point:
-        """The inner sampler's draw where it is legal and unseen, else what is nearest to it."""
+    def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
+        """The inner sampler's draw where it is legal and untried, else what is nearest to it."""
         # A new inner sampler for every trial: its random state is then that of the seed alone.
         inner = self.make_inner(seed)
-        open_points = set(unseen)
+        space, taken = self.encoding.space, self.taken(study)
         for _ in range(_DRAWS):
-            drawn = self._draw(inner, study, trial)
-            point = self.encoding.compose(drawn)
-            if point in open_points:
-                return point
-        return max(unseen, key=lambda candidate: (self._shared(candidate, drawn), candidate.key))
+            drawn = self.encoding.row(self._draw(inner, study, trial))
+            rows, is_legal = space.legalize(drawn[None])
+            if is_legal[0] and rows[0].tobytes() not in taken:
+                return space.decode(rows[0])
+        untaken = self.untaken(study)
+        shared = (space.codes[untaken] == drawn).sum(axis=1)
+        return space.point(int(untaken[np.argmax(shared)]))
 
     def _draw(self, inner: BaseSampler, study: Study, trial: FrozenTrial) -> dict[str, Any]:
         space = inner.infer_relative_search_space(study, trial)
@@ -157,6 +235,3 @@ class WrappedSampler(PointSampler):
             if name not in values:
                 values[name] = inner.sample_independent(study, trial, name, distribution)
         return values
-
-    def _shared(self, point: Point, drawn: dict[str, Any]) -> int:
-        return sum(drawn[name] == value for name, value in self.encoding.encode(point).items())

@@ -11,12 +11,19 @@ inapplicable, which a rule counts as fulfilled.
 from __future__ import annotations
 
 import ast
-import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.errors import UserError, did_you_mean
+from autotune.space.operators import (
+    ARITHMETIC,
+    EQUALITY,
+    EVALUATION_ERRORS,
+    FUNCTIONS,
+    ORDER,
+    SIGNS,
+)
 
 Scope = Mapping[str, Any]
 _Evaluate = Callable[[Scope], Any]
@@ -25,7 +32,9 @@ _ALLOWED = (
     "allowed are numbers, strings, lists, parameter names, model.*, cluster.*, "
     "and or not, comparisons, in, + - * / // % **, x if c else y, and abs, len, max, min"
 )
-_MAX_EXPONENT = 64
+
+# Far beyond what people write, and within what Python's stack holds.
+_DEEPEST = 120
 
 
 class InapplicableError(Exception):
@@ -37,12 +46,13 @@ class Expression:
     """A parsed rule or condition.
 
     names: the parameters it reads. facts: the dotted names it reads, such as
-    `model.num_heads`.
+    `model.num_heads`. tree: the checked syntax tree, of allowed nodes only.
     """
 
     text: str
     names: frozenset[str]
     facts: frozenset[str]
+    tree: ast.expr = field(repr=False, compare=False)
     _evaluate: _Evaluate = field(repr=False, compare=False)
 
     @classmethod
@@ -52,12 +62,17 @@ class Expression:
             raise UserError(f"{where}: {text!r} is not an expression; write it as a quoted string")
         try:
             tree = ast.parse(text.strip(), mode="eval")
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             detail = error.msg if isinstance(error, SyntaxError) else str(error)
             raise UserError(f"{where}: cannot read {text!r}: {detail}; {_ALLOWED}") from None
+        if _depth(tree.body) > _DEEPEST:
+            raise UserError(
+                f"{where}: {text[:60]!r}... has too many operations within each other, more than "
+                f"{_DEEPEST}; write it as several rules"
+            )
         compiler = _Compiler(text, where)
         evaluate = compiler.compile(tree.body)
-        return cls(text, frozenset(compiler.names), frozenset(compiler.facts), evaluate)
+        return cls(text, frozenset(compiler.names), frozenset(compiler.facts), tree.body, evaluate)
 
     def check_names(
         self, parameters: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]], where: str
@@ -89,7 +104,7 @@ class Expression:
         """
         try:
             return self._evaluate(scope)
-        except (TypeError, ZeroDivisionError, OverflowError, ValueError) as error:
+        except EVALUATION_ERRORS as error:
             used = {name: scope.get(name) for name in sorted(self.names)}
             raise UserError(f"cannot evaluate {self.text!r} with {used}: {error}") from None
 
@@ -101,44 +116,20 @@ class Expression:
             return True
 
 
-def _power(base: Any, exponent: Any) -> Any:
-    if abs(exponent) > _MAX_EXPONENT:
-        raise ValueError(f"the exponent {exponent} is beyond {_MAX_EXPONENT}")
-    return base**exponent
+def _depth(tree: ast.expr) -> int:
+    """How many operations there are at most from the whole down to a value."""
+    deepest = 0
+    open_nodes: list[tuple[ast.AST, int]] = [(tree, 1)]
+    while open_nodes:
+        node, depth = open_nodes.pop()
+        deepest = max(deepest, depth)
+        # `a and b and c` is computed as `(a and b) and c`, and so is `a < b < c`.
+        depth += len(node.values) if isinstance(node, ast.BoolOp) else 1
+        depth += len(node.ops) if isinstance(node, ast.Compare) else 0
+        open_nodes += [(child, depth) for child in ast.iter_child_nodes(node)]
+    return deepest
 
 
-def _product(left: Any, right: Any) -> Any:
-    if isinstance(left, (str, list)) or isinstance(right, (str, list)):
-        raise TypeError("only numbers can be multiplied")
-    return left * right
-
-
-_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: _product,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: _power,
-}
-_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
-    ast.USub: operator.neg,
-    ast.UAdd: operator.pos,
-}
-_ORDER: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-_EQUALITY: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.In: lambda a, b: a in b,
-    ast.NotIn: lambda a, b: a not in b,
-}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"abs": abs, "len": len, "max": max, "min": min}
 _FACT_GROUPS = ("model", "cluster")
 
 
@@ -206,13 +197,13 @@ class _Compiler:
         operand = self.compile(node.operand)
         if isinstance(node.op, ast.Not):
             return lambda scope: not operand(scope)
-        apply = _UNARY.get(type(node.op))
+        apply = SIGNS.get(type(node.op))
         if apply is None:
             raise self._refused(ast.unparse(node))
         return lambda scope: apply(_present(operand(scope)))
 
     def _binop(self, node: ast.BinOp) -> _Evaluate:
-        apply = _ARITHMETIC.get(type(node.op))
+        apply = ARITHMETIC.get(type(node.op))
         if apply is None:
             raise self._refused(ast.unparse(node))
         left, right = self.compile(node.left), self.compile(node.right)
@@ -234,11 +225,11 @@ class _Compiler:
         return evaluate
 
     def _link(self, op: ast.cmpop) -> Callable[[Any, Any], Any]:
-        if type(op) in _EQUALITY:
-            return _EQUALITY[type(op)]
-        if type(op) not in _ORDER:
+        if type(op) in EQUALITY:
+            return EQUALITY[type(op)]
+        if type(op) not in ORDER:
             raise self._refused("is")
-        order = _ORDER[type(op)]
+        order = ORDER[type(op)]
         return lambda a, b: order(_present(a), _present(b))
 
     def _ifexp(self, node: ast.IfExp) -> _Evaluate:
@@ -247,8 +238,8 @@ class _Compiler:
 
     def _call(self, node: ast.Call) -> _Evaluate:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name not in _FUNCTIONS or node.keywords:
+        if name not in FUNCTIONS or node.keywords:
             raise self._refused(ast.unparse(node))
-        apply = _FUNCTIONS[name]
+        apply = FUNCTIONS[name]
         arguments = [self.compile(part) for part in node.args]
         return lambda scope: apply(*(_present(argument(scope)) for argument in arguments))

@@ -1,172 +1,174 @@
-"""The legal points of a space, each once, and what every rule excludes."""
+"""The legal points of a space, each once, or a sample of them, and what every rule excludes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
-from autotune.errors import UserError
-from autotune.space.definition import Parameter, Rule, SpaceDefinition
-from autotune.space.expression import InapplicableError
-from autotune.space.point import Point, canonical, plain
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from autotune.space.build import build_content, combinations_of
+from autotune.space.codes import Coding, Points
+from autotune.space.components import Components
+from autotune.space.definition import Parameter, SpaceDefinition
+from autotune.space.exclusion import Exclusion
+from autotune.space.legalize import legalized
+from autotune.space.point import Point
+from autotune.space.recorded import Recorded
+from autotune.space.scope import active_scope, has_active, is_active, is_legal
+
+__all__ = ["Exclusion", "LegalSpace", "active_scope", "is_active"]
+
+# A longer number is told in powers of ten.
+_LONGEST_SIZE = 10**15
 
 
-@dataclass(frozen=True)
-class Exclusion:
-    """What one rule does to the space.
-
-    excluded: distinct combinations that break the rule, whatever the other rules say.
-    alone: those of them that no other rule excludes.
-    """
-
-    rule: Rule
-    excluded: int
-    alone: int
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LegalSpace:
-    """All legal points in a fixed order, with the baseline among them.
+    """The legal points in a fixed order, with the baseline among them.
 
-    combinations: distinct combinations before the rules. A parameter whose condition is
-    false has no value, so combinations that differ only there are one.
+    codes: array (points, parameters), int16, read-only: the position of each parameter's
+    choice, -1 where it is inactive; columns in the order of `parameters`, rows sorted by them,
+    those of a recorded space as given. All legal points where `is_listed`; else a sample
+    without repetition that holds the baseline, the same for the same space.
+    combinations: distinct combinations before the rules. A parameter whose condition is false
+    has no value, so combinations that differ only there are one. An estimate where dozens of
+    conditions all matter to each other.
+    size: the number of legal points, None where counting them would take too long.
+    size_estimate: the same as a float, or an unbiased estimate of it.
     """
 
     definition: SpaceDefinition
-    points: tuple[Point, ...]
     baseline: Point
+    codes: NDArray[np.int16] = field(repr=False)
     combinations: int
     exclusions: tuple[Exclusion, ...]
+    is_listed: bool
+    size: int | None
+    size_estimate: float
+    _rules: Components | Recorded = field(repr=False)
 
     @classmethod
     def build(cls, definition: SpaceDefinition) -> LegalSpace:
-        """Enumerates the space. Raises UserError when it is empty or the baseline is illegal."""
-        points: list[Point] = []
-        excluded = [0] * len(definition.rules)
-        alone = [0] * len(definition.rules)
-        combinations = 0
-        for values, scope in _combinations(definition):
-            combinations += 1
-            broken = broken_rules(definition, scope)
-            for number in broken:
-                excluded[number] += 1
-            if len(broken) == 1:
-                alone[broken[0]] += 1
-            if not broken:
-                points.append(Point(values))
-        exclusions = tuple(
-            Exclusion(*row) for row in zip(definition.rules, excluded, alone, strict=True)
+        """Works the space out. Raises UserError when it is empty or the baseline is illegal.
+
+        Takes time and memory for the legal points rather than for all combinations, and a
+        sample of about 100,000 where there are more than about two million legal points.
+        """
+        content = build_content(definition)
+        return cls(
+            definition=definition,
+            baseline=content.baseline,
+            codes=content.codes,
+            combinations=content.combinations,
+            exclusions=content.exclusions,
+            is_listed=content.is_listed,
+            size=content.size,
+            size_estimate=content.size_estimate,
+            _rules=content.components,
         )
-        if not points:
-            raise UserError(_empty_space(combinations, exclusions))
-        return cls(definition, tuple(points), _baseline(definition), combinations, exclusions)
+
+    @classmethod
+    def of_codes(cls, definition: SpaceDefinition, codes: ArrayLike, baseline: Point) -> LegalSpace:
+        """The space whose legal points are these rows, in this order; no rule is evaluated.
+
+        codes: as the attribute. Raises UserError for a row that is there twice, and where the
+        baseline is not among them.
+        """
+        recorded = Recorded.of(definition.parameters, codes, baseline)
+        return cls(
+            definition=definition,
+            baseline=baseline,
+            codes=recorded.codes,
+            combinations=combinations_of(definition),
+            exclusions=(),
+            is_listed=True,
+            size=len(recorded.codes),
+            size_estimate=float(len(recorded.codes)),
+            _rules=recorded,
+        )
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters, each after those its condition reads."""
         return self.definition.parameters
 
+    @property
+    def size_text(self) -> str:
+        """The number of legal points for a person: `1,048,576`, or `about 3.1e9`."""
+        if self.size is not None and self.size < _LONGEST_SIZE:
+            return f"{self.size:,}"
+        digits, _, exponent = f"{Decimal(self.size or self.size_estimate):.1e}".partition("e")
+        return f"about {digits}e{int(exponent)}"
+
     @cached_property
-    def _by_key(self) -> dict[str, Point]:
-        return {point.key: point for point in self.points}
+    def points(self) -> Points:
+        """The points of `codes`, each made when it is asked for."""
+        return Points(self._coding, self.codes)
+
+    @cached_property
+    def _coding(self) -> Coding:
+        return Coding(self.parameters)
+
+    def point(self, row: int) -> Point:
+        """The point of a row of `codes`."""
+        return self._coding.decode(self.codes[row])
+
+    def decode(self, code_row: ArrayLike) -> Point:
+        """The point of a row like those of `codes`, which need not be among them."""
+        return self._coding.decode(code_row)
+
+    def encode(self, values: Mapping[str, Any]) -> NDArray[np.int16] | None:
+        """The codes of the values, -1 for inactive parameters.
+
+        None where a value is no choice of its parameter, types included (1 is not true), or
+        where other parameters have values than those that are active. Rules may be broken.
+        """
+        row = self._coding.encode(values)
+        if row is None or isinstance(self._rules, Recorded):
+            return row
+        return row if has_active(self.definition, values) else None
 
     def find(self, values: Mapping[str, Any]) -> Point | None:
-        """The legal point with these values, in the space's order of parameters, or None."""
-        return self._by_key.get(canonical(dict(values)))
+        """The legal point with these values, in the space's order of parameters, or None.
 
+        It need not be among the points of a space that is not listed.
+        """
+        row = self._coding.encode(values)
+        if row is None:
+            return None
+        if self.is_listed:
+            legal = self.rows_of(row[None])[0] >= 0
+        else:
+            legal = is_legal(self.definition, values)
+        return self._coding.decode(row) if legal else None
 
-def active_scope(definition: SpaceDefinition, values: Mapping[str, Any]) -> dict[str, Any]:
-    """What expressions read: the facts, and every parameter's value or None."""
-    return {**definition.facts, **{p.name: values.get(p.name) for p in definition.parameters}}
+    def index_of(self, values: Mapping[str, Any]) -> int | None:
+        """The row of `codes` that has these values, or None."""
+        row = self._coding.encode(values)
+        found = -1 if row is None else int(self.rows_of(row[None])[0])
+        return None if found < 0 else found
 
+    def rows_of(self, codes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+        """The row of `codes` that equals each given one, -1 where there is none.
 
-def is_active(parameter: Parameter, scope: Mapping[str, Any]) -> bool:
-    """Whether the parameter has a value, given those it depends on."""
-    if parameter.when is None:
-        return True
-    try:
-        return bool(parameter.when.evaluate(scope))
-    except InapplicableError:
-        return False
+        codes: array (n, parameters), -1 where a parameter is inactive. The result: array (n,).
+        """
+        return self.points.finder.rows_of(codes)
 
+    def legalize(
+        self, codes: NDArray[np.integer[Any]]
+    ) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
+        """Rows that give every parameter a choice -> rows as in `codes`, and which are legal.
 
-def broken_rules(definition: SpaceDefinition, scope: Mapping[str, Any]) -> list[int]:
-    """The numbers of the rules that do not hold.
-
-    Raises UserError for a rule that cannot be evaluated, unless another one excludes the
-    combination anyway: rules may rely on each other, such as on a degree that divides.
-    """
-    broken: list[int] = []
-    failure: UserError | None = None
-    for number, rule in enumerate(definition.rules):
-        try:
-            if not rule.expression.holds(scope):
-                broken.append(number)
-        except UserError as error:
-            failure = failure or error
-    if failure is not None and not broken:
-        raise failure
-    return broken
-
-
-def _combinations(
-    definition: SpaceDefinition,
-) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
-    """Every distinct combination: its active values, and the scope for rules."""
-    scope: dict[str, Any] = active_scope(definition, {})
-    values: dict[str, Any] = {}
-
-    def descend(depth: int) -> Iterator[tuple[dict[str, Any], Mapping[str, Any]]]:
-        if depth == len(definition.parameters):
-            yield values, scope
-            return
-        parameter = definition.parameters[depth]
-        if not is_active(parameter, scope):
-            yield from descend(depth + 1)
-            return
-        for choice in parameter.choices:
-            scope[parameter.name] = values[parameter.name] = choice
-            yield from descend(depth + 1)
-        scope[parameter.name] = None
-        del values[parameter.name]
-
-    yield from descend(0)
-
-
-def _baseline(definition: SpaceDefinition) -> Point:
-    scope: dict[str, Any] = active_scope(definition, {})
-    values: dict[str, Any] = {}
-    for parameter in definition.parameters:
-        given = definition.baseline.get(parameter.name)
-        if not is_active(parameter, scope):
-            if given is not None:
-                assert parameter.when is not None
-                raise UserError(
-                    f"space.baseline.{parameter.name}={plain(given)} has no effect, since "
-                    f"{parameter.when.text!r} is false at the baseline; leave it out"
-                )
-            continue
-        value = given
-        if value is None and parameter.name not in definition.baseline:
-            value = parameter.choices[0]
-        scope[parameter.name] = values[parameter.name] = value
-    broken = broken_rules(definition, scope)
-    if broken:
-        rule = definition.rules[broken[0]]
-        raise UserError(
-            f"space.baseline ({Point(values)}) breaks the rule {rule.expression.text!r}: "
-            f"{rule.reason}; correct the baseline or the rule"
-        )
-    return Point(values)
-
-
-def _empty_space(combinations: int, exclusions: tuple[Exclusion, ...]) -> str:
-    lines = [f"the space is empty: the rules exclude all {combinations} combinations"]
-    lines += [
-        f"  {e.excluded:>8}  {e.rule.expression.text}  ({e.rule.reason})"
-        for e in sorted(exclusions, key=lambda e: -e.excluded)
-    ]
-    lines.append("widen the choices or correct the rule that excludes the most")
-    return "\n".join(lines)
+        codes: array (n, parameters), 0 or more everywhere. The results: array (n, parameters)
+        with -1 for inactive parameters, and array (n,). Of a recorded space, a row is legal if
+        it is recorded, be it without the values of some parameters.
+        """
+        if isinstance(self._rules, Recorded):
+            return self._rules.legalized(codes)
+        return legalized(self._rules, codes)

@@ -37,6 +37,8 @@ _LOCK_WAIT_S = 150  # another program may hold a lock on the file for that long
 # A violated constraint needs a size; a point that was refused or died before it reported a
 # peak is told to be over by this share of the limit.
 _LEAST_OVERSHOOT = 1e-3
+# Without peaks a usable point is under any limit, and one that does not run is over it.
+_ANY_LIMIT_BYTES = 1
 
 
 @dataclass
@@ -63,10 +65,7 @@ class OptunaStore:
         url: None for SQLite in `database`. Side effects: trials that a killed sweep left
         running are closed with a reason; a file that is no database is moved aside.
         """
-        optuna.logging.disable_default_handler()
-        optuna.logging.enable_propagation()
-        # Its warnings are about single draws of an inner sampler, many a trial.
-        logging.getLogger("optuna").setLevel(logging.ERROR)
+        _quieten_optuna()
         storage = _open_storage(url, database)
         study = _load(name, storage)
         store = cls(study, encoding, memory_limit_bytes)
@@ -77,6 +76,16 @@ class OptunaStore:
             store.study = _load(name, storage)
             store.write_again(records)
         return store
+
+    @classmethod
+    def in_memory(cls, encoding: Encoding, memory_limit_bytes: int | None) -> OptunaStore:
+        """A new, empty study that is kept nowhere; without a limit no peaks must be told.
+
+        Side effect: Optuna's own messages are silenced.
+        """
+        _quieten_optuna()
+        limit = _ANY_LIMIT_BYTES if memory_limit_bytes is None else memory_limit_bytes
+        return cls(optuna.create_study(direction="minimize"), encoding, limit)
 
     def ask(self, sampler: BaseSampler) -> tuple[int, Point]:
         """A new trial's number and point."""
@@ -98,21 +107,23 @@ class OptunaStore:
         for key, value in _attributes(record).items():
             trial.set_user_attr(key, value)
         violation = _violation(record, self.memory_limit_bytes)
-        if violation is None:
-            self.study.tell(trial, state=TrialState.FAIL)
-            return
-        trial.set_constraint(_CONSTRAINT, violation)
-        self.study.tell(trial, _value(record, worst_s))
+        if violation is not None:
+            trial.set_constraint(_CONSTRAINT, violation)
+        state = _state(record, violation)
+        if state is TrialState.COMPLETE:
+            self.study.tell(trial, _value(record, worst_s))
+        else:
+            self.study.tell(trial, state=state)
 
     def close_open(self, reason: str) -> list[int]:
         """Closes the trials that are still running; their points may be tried again."""
         self._open.clear()
         return self._close_left_open(reason)
 
-    def interrupted_points(self) -> list[Point]:
-        """The points of trials that were closed without a result, oldest first."""
+    def interrupted(self) -> list[tuple[int, Point]]:
+        """Number and point of the trials that were closed without a result, oldest first."""
         return [
-            self.encoding.decode(trial.params)
+            (trial.number, self.encoding.decode(trial.params))
             for trial in self.study.get_trials(deepcopy=False)
             if trial.user_attrs.get(INTERRUPTED_ATTRIBUTE) and trial.params
         ]
@@ -155,15 +166,22 @@ class OptunaStore:
     def _frozen(self, record: TrialRecord, worst_s: float) -> FrozenTrial:
         params = self.encoding.encode(record.parameters)
         violation = _violation(record, self.memory_limit_bytes)
-        failed = violation is None
+        state = _state(record, violation)
         return create_trial(
-            state=TrialState.FAIL if failed else TrialState.COMPLETE,
-            value=None if failed else _value(record, worst_s),
+            state=state,
+            value=_value(record, worst_s) if state is TrialState.COMPLETE else None,
             params=params,
             distributions={name: self.encoding.distributions[name] for name in params},
             user_attrs=_attributes(record),
             constraints=None if violation is None else {_CONSTRAINT: violation},
         )
+
+
+def _quieten_optuna() -> None:
+    optuna.logging.disable_default_handler()
+    optuna.logging.enable_propagation()
+    # Its warnings are about single draws of an inner sampler, many a trial.
+    logging.getLogger("optuna").setLevel(logging.ERROR)
 
 
 def _interrupted(reason: str) -> dict[str, object]:
@@ -182,11 +200,23 @@ def _violation(record: TrialRecord, limit: int) -> float | None:
     violation: samplers do not see failed trials and would propose the like again.
     """
     peak = record.outcome.peak_memory_bytes
+    if not record.was_launched and record.gate is not None:
+        peak = record.gate.predicted_peak_bytes
     if record.status.violates_memory:
         return max(((peak or 0) - limit) / limit, _LEAST_OVERSHOOT)
     if record.status in (Status.OK, Status.STOPPED):
         return ((peak or 0) - limit) / limit
     return None
+
+
+def _state(record: TrialRecord, violation: float | None) -> TrialState:
+    """How Optuna sees the trial: pruned where it was not launched, failed where it tells nothing.
+
+    Told as failed, a point that does not fit would teach samplers nothing.
+    """
+    if not record.was_launched:
+        return TrialState.PRUNED
+    return TrialState.FAIL if violation is None else TrialState.COMPLETE
 
 
 def _value(record: TrialRecord, worst_s: float) -> float:

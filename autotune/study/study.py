@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import optuna
 import yaml
 
 from autotune.errors import UserError
@@ -97,7 +98,14 @@ class Study:
 
     def attempts(self, point: Point) -> int:
         """How often the point has been launched to an end."""
-        return sum(r.parameters == point and r.taken_from is None for r in self.records)
+        return sum(
+            r.parameters == point and r.taken_from is None and r.was_launched for r in self.records
+        )
+
+    @property
+    def optuna_study(self) -> optuna.Study:
+        """The trials as samplers see them."""
+        return self.store.study
 
     def ask(self, sampler: PointSampler) -> tuple[int, Point]:
         """A new trial with a point of the sampler's choice: its number and the point."""
@@ -139,8 +147,17 @@ class Study:
         self.store.write_again(self.records)
 
     def interrupted_points(self) -> list[Point]:
-        """Points of trials that ended without a result, oldest first."""
-        return self.store.interrupted_points()
+        """Points of trials that were to run and ended without a result, oldest first.
+
+        Such a trial has a folder, or what was passed over for it is kept, right after it. A
+        proposal that a sweep died over before that is made, and judged, anew.
+        """
+        skipped = {r.trial: r.parameters for r in self.records if not r.was_launched}
+        return [
+            point
+            for number, point in self.store.interrupted()
+            if self.paths.trial(number).exists() or skipped.get(number + 1, point) != point
+        ]
 
     def close_running(self, reason: str) -> None:
         """Closes trials that have no result; their points may be tried again."""

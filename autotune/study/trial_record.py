@@ -17,12 +17,45 @@ _REQUIRED = ("trial", "parameters", "status", "reason")
 
 
 @dataclass(frozen=True)
+class GateNote:
+    """What the memory gate expected of a point before its launch.
+
+    fits: probability of staying within the limit. predicted_peak_bytes: None where no
+    prediction was calibrated. checked: the gate refused the point, and it was launched all the
+    same.
+    """
+
+    fits: float
+    predicted_peak_bytes: int | None
+    checked: bool = False
+
+    def to_data(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "fits": self.fits,
+            "predicted_peak_bytes": self.predicted_peak_bytes,
+            "checked": self.checked,
+        }
+
+    @classmethod
+    def from_data(cls, entry: Mapping[str, Any]) -> GateNote:
+        """From what `to_data` gave. Raises ValueError, TypeError or KeyError."""
+        fits, checked = _finite(entry["fits"]), entry["checked"]
+        if fits is None or not 0 <= fits <= 1:
+            raise ValueError(f"gate.fits is no probability: {fits!r}")
+        if not isinstance(checked, bool):
+            raise ValueError(f"gate.checked is neither true nor false: {checked!r}")
+        return cls(fits, _count(entry["predicted_peak_bytes"]), checked)
+
+
+@dataclass(frozen=True)
 class TrialRecord:
-    """A finished trial.
+    """A finished trial, or one that the memory gate kept from being launched.
 
     cost_s: seconds that its devices were taken. started_at, ended_at: seconds since the
     epoch. attempt: 1 for the first launch of the point. fingerprint: of the environment.
-    taken_from: study and trial that an older result was carried over from.
+    taken_from: study and trial that an older result was carried over from. gate: what the
+    memory gate expected, None where it expected nothing.
     """
 
     trial: int
@@ -34,6 +67,7 @@ class TrialRecord:
     attempt: int
     fingerprint: str
     taken_from: Mapping[str, Any] | None = field(default=None)
+    gate: GateNote | None = None
 
     @property
     def number(self) -> int:
@@ -57,7 +91,17 @@ class TrialRecord:
     @property
     def counts(self) -> bool:
         """Whether it counts towards `search.max_trials`: run here, to an end of its own."""
-        return self.taken_from is None and not self.status.may_retry
+        return self.taken_from is None and self.was_launched and not self.status.may_retry
+
+    @property
+    def was_launched(self) -> bool:
+        """False where the memory gate refused the point."""
+        return self.status is not Status.SKIPPED
+
+    @property
+    def was_checked(self) -> bool:
+        """Whether the memory gate refused the point, and it was launched to check the gate."""
+        return self.was_launched and self.gate is not None and self.gate.checked
 
     def to_data(self) -> dict[str, Any]:
         """As plain values, by the names of the contract."""
@@ -73,6 +117,8 @@ class TrialRecord:
         }
         if self.taken_from is not None:
             entry["taken_from"] = dict(self.taken_from)
+        if self.gate is not None:
+            entry["gate"] = self.gate.to_data()
         return entry
 
     def to_line(self) -> str:
@@ -90,6 +136,7 @@ class TrialRecord:
     @classmethod
     def from_data(cls, entry: Mapping[str, Any]) -> TrialRecord:
         """From what `to_data` gave. Raises ValueError, TypeError, KeyError or IndexError."""
+        gate = entry.get("gate")
         return cls(
             trial=int(entry["trial"]),
             parameters=Point(entry["parameters"]),
@@ -100,6 +147,7 @@ class TrialRecord:
             attempt=int(entry.get("attempt") or 1),
             fingerprint=str(entry.get("fingerprint") or ""),
             taken_from=entry.get("taken_from"),
+            gate=None if gate is None else GateNote.from_data(gate),
         )
 
 

@@ -12,7 +12,7 @@ from autotune.space.point import Point
 from autotune.study.profiles import ProfileBudget
 from autotune.study.repeat import FIRST_LAUNCH, Repeat, Role
 from autotune.study.study import Study
-from autotune.study.trial_record import TrialRecord
+from autotune.study.trial_record import GateNote, TrialRecord
 from autotune.sweep.plan import SweepPlan
 from autotune.sweep.progress import Listener, RunningTrial
 from autotune.sweep.runner import Runner, RunOrder, RunResult, Yardstick
@@ -74,8 +74,8 @@ class Bench:
         work: Work | None = None if base is None else base.record.outcome.work
         return Yardstick(results.spread, high, results.step_noise, work)
 
-    def start_trial(self, number: int, point: Point) -> None:
-        """Launches a trial of a point."""
+    def start_trial(self, number: int, point: Point, note: GateNote | None = None) -> None:
+        """Launches a trial of a point. note: what the memory gate expects of it."""
         is_baseline = point == self.study.space.baseline
         profiles, attempt = self.plan.profiles, self.study.attempts(point) + 1
         self._start(
@@ -88,7 +88,7 @@ class Bench:
                 # Everything is compared with the baseline, so it is measured to the end.
                 rules=replace(self.plan.race, drop_losers=False) if is_baseline else self.plan.race,
             ),
-            RunningTrial(number, point, attempt, 0.0),
+            RunningTrial(number, point, attempt, 0.0, note=note),
         )
 
     def start_repeat(self, role: Role, point: Point, round_: int) -> None:
@@ -150,6 +150,7 @@ class Bench:
             ended_at=result.end.ended_at,
             attempt=trial.attempt,
             fingerprint=self.study.identity.fingerprint,
+            gate=trial.note,
         )
         if trial.role is None:
             self.study.finish(record)

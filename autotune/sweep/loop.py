@@ -10,6 +10,7 @@ from enum import StrEnum
 from autotune.certify.results import next_repeat
 from autotune.measure.outcome import Status
 from autotune.ports import Launcher
+from autotune.search.gate import MemoryGatekeeper
 from autotune.search.point_sampler import PointSampler
 from autotune.space.point import Point
 from autotune.study.best import record_of
@@ -18,7 +19,14 @@ from autotune.study.study import Study
 from autotune.study.trial_record import TrialRecord
 from autotune.sweep.bench import Bench
 from autotune.sweep.plan import SweepPlan
-from autotune.sweep.progress import Listener, Progress, estimate_left_s, typical_cost_s
+from autotune.sweep.progress import (
+    Listener,
+    Progress,
+    RunningTrial,
+    estimate_left_s,
+    typical_cost_s,
+)
+from autotune.sweep.proposer import Proposer
 
 _TICK_S = 0.25
 # Trials that fail one after the other, from the first on, for the same reason: the cause is
@@ -34,7 +42,7 @@ class SweepEnd(StrEnum):
 
     TRIALS_USED = "search.max_trials is reached"
     TIME_USED = "search.max_hours is used up"
-    SPACE_USED = "every legal point has been tried"
+    SPACE_USED = "no legal point is left to try"
     HOPELESS = "the first trials all failed for the same reason"
 
 
@@ -42,7 +50,8 @@ class SweepEnd(StrEnum):
 class Sweep:
     """The loop. `first` are points that are tried before the sampler is asked.
 
-    changed: called after every kept result, to export what is best now.
+    changed: called after every kept result, to export what is best now. gatekeeper: None to
+    launch whatever the sampler proposes.
     """
 
     study: Study
@@ -53,8 +62,15 @@ class Sweep:
     listener: Listener
     changed: Callable[[], None]
     first: list[Point] = field(default_factory=list)
+    gatekeeper: MemoryGatekeeper | None = None
     _queue: list[Point] = field(default_factory=list)
     _started_at: float = 0.0
+    _seen: _Seen | None = None
+
+    def __post_init__(self) -> None:
+        self.proposer = Proposer(
+            self.study, self.sampler, self.gatekeeper, self.launcher.now, self._refused
+        )
 
     def run(self) -> SweepEnd:
         """Runs until the budget or the space is used up, and says which; then certifies.
@@ -70,6 +86,11 @@ class Sweep:
         wanted = [self.study.space.baseline, *self.first, *lost, *again]
         self._queue = [p for p in dict.fromkeys(wanted) if not self._is_measured(p)]
         end = self._search()
+        if end is SweepEnd.SPACE_USED and self._unseen_count() > 0:
+            self.listener.said(
+                "the memory gate refuses every point that is left, since it is not expected to "
+                "fit; memory.gate=false launches them too"
+            )
         if end is not SweepEnd.HOPELESS:
             self._certify()
         return end
@@ -124,7 +145,7 @@ class Sweep:
             left_s=estimate_left_s(
                 study.records,
                 running,
-                max(min(self._trials_left(), self._unseen_count()), 0),
+                max(min(self._trials_left(), self._unseen_count() - self._skipped_count()), 0),
                 self.launcher.slots,
                 self._time_left_s(),
                 now,
@@ -143,10 +164,17 @@ class Sweep:
                 self.bench.start_repeat(Role.CONTROL, self.study.space.baseline, 0)
             elif self._queue:
                 point = self._queue.pop(0)
-                self.bench.start_trial(self.study.ask_for(point), point)
+                note = self.proposer.note(point)
+                self.bench.start_trial(self.study.ask_for(point), point, note)
             else:
-                self.bench.start_trial(*self.study.ask(self.sampler))
+                proposal = self.proposer.propose()
+                if proposal is None:
+                    return SweepEnd.SPACE_USED
+                self.bench.start_trial(proposal.number, proposal.point, proposal.note)
         return None
+
+    def _refused(self, record: TrialRecord) -> None:
+        self.listener.finished(record, self.progress())
 
     def _control_is_due(self) -> bool:
         every, base = self.plan.control_every, self.bench.results.baseline_standing
@@ -164,7 +192,7 @@ class Sweep:
         left_s = self._time_left_s()
         if left_s is not None and left_s <= self._reserved_s():
             return SweepEnd.TIME_USED
-        if not self._queue and self._unseen_count() == 0:
+        if not self._queue and self._unseen_count() <= 0:
             return SweepEnd.SPACE_USED
         if is_hopeless(self.study.records):
             return SweepEnd.HOPELESS
@@ -189,9 +217,29 @@ class Sweep:
         return min(typical * self.bench.repeats_left(self._trials_left()), most)
 
     def _unseen_count(self) -> int:
-        taken = {r.parameters for r in self.study.records if not self._is_open_again(r)}
-        taken |= {trial.point for trial in self.bench.running}
-        return len(self.study.space.points) - len(taken)
+        """Legal points that were never launched; about so many where nobody has counted them."""
+        space, launched = self.study.space, self._known().launched
+        size = int(space.size_estimate) if space.size is None else space.size
+        return size - len(launched) - sum(t.point not in launched for t in self._running_trials())
+
+    def _skipped_count(self) -> int:
+        """Points that the gate has refused and nobody launched."""
+        known = self._known()
+        running = {trial.point for trial in self._running_trials()}
+        return len(known.skipped - running) if known.skipped else 0
+
+    def _known(self) -> _Seen:
+        """Made again only when a trial has ended: this is asked for many times a second."""
+        records = self.study.records
+        if self._seen is None or self._seen.records != len(records):
+            ended = [r for r in records if r.was_launched and not self._is_open_again(r)]
+            launched = {r.parameters for r in ended}
+            skipped = {r.parameters for r in records if not r.was_launched}
+            self._seen = _Seen(len(records), launched, skipped - launched)
+        return self._seen
+
+    def _running_trials(self) -> list[RunningTrial]:
+        return [trial for trial in self.bench.running if trial.role is None]
 
     def _is_open_again(self, record: TrialRecord) -> bool:
         # In this order: counting attempts goes through all records, and few trials are lost.
@@ -200,12 +248,26 @@ class Sweep:
         return self.study.attempts(record.parameters) < self.plan.search.max_attempts
 
     def _is_measured(self, point: Point) -> bool:
-        record = record_of(self.study.records, point)
+        launched = (record for record in self.study.records if record.was_launched)
+        record = record_of(launched, point)
         return record is not None and not self._is_open_again(record)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """Points by what so many records say of them.
+
+    launched: not to be launched again. skipped: refused by the gate, and not launched since.
+    """
+
+    records: int
+    launched: set[Point]
+    skipped: set[Point]
 
 
 def is_hopeless(records: list[TrialRecord]) -> bool:
     """Whether the first trials, and no others, were made, and all failed for one reason."""
+    records = [record for record in records if record.was_launched]
     reasons = {(record.status, record.outcome.reason) for record in records}
     lost = (Status.FAILED, Status.HUNG, Status.INFRASTRUCTURE)
     return (

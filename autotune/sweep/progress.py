@@ -11,7 +11,7 @@ from autotune.certify.results import Results
 from autotune.space.point import Point
 from autotune.study.best import record_of
 from autotune.study.repeat import Repeat, Role
-from autotune.study.trial_record import TrialRecord
+from autotune.study.trial_record import GateNote, TrialRecord
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class RunningTrial:
     """A run on the devices now. started_at: launcher clock, seconds. steps: done so far.
 
     role: None for a trial, else why a measured point runs again; trial is then the repeat's
-    number, and round that of a contest.
+    number, and round that of a contest. note: what the memory gate expected of it.
     """
 
     trial: int
@@ -30,6 +30,7 @@ class RunningTrial:
     total_steps: int = 0
     role: Role | None = None
     round: int = 0
+    note: GateNote | None = None
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Progress:
     """One moment of a sweep.
 
     results: all runs so far. finished, max_trials: trials that count, and their bound. unseen:
-    legal points that nobody has tried. left_s: estimate of the seconds that remain, None
+    legal points that nobody has launched. left_s: estimate of the seconds that remain, None
     before the first trial has ended. now: launcher clock.
     """
 
@@ -51,7 +52,7 @@ class Progress:
 
     @property
     def records(self) -> Sequence[TrialRecord]:
-        """Finished trials."""
+        """Finished trials, and those that the memory gate has refused."""
         return self.results.records
 
     @property
@@ -91,7 +92,7 @@ class Listener(Protocol):
         ...
 
     def finished(self, record: TrialRecord, progress: Progress) -> None:
-        """A trial has ended and is kept."""
+        """A trial has ended, or was refused by the memory gate, and is kept."""
         ...
 
     def repeated(self, repeat: Repeat, progress: Progress) -> None:

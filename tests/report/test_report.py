@@ -13,11 +13,12 @@ from autotune.certify.results import Results
 from autotune.certify.settings import CertifySettings
 from autotune.measure.outcome import Outcome, Status
 from autotune.measure.records import PHASES
+from autotune.report.gate import GateSummary
 from autotune.report.markdown import ReportContext, report_markdown
 from autotune.report.table import trials_table
 from autotune.space.point import Point
 from autotune.study.repeat import Repeat, Role
-from autotune.study.trial_record import TrialRecord
+from autotune.study.trial_record import GateNote, TrialRecord
 
 BASELINE = Point({"sp_degree": 1, "order": "none"})
 FASTER = Point({"sp_degree": 2, "sp_algorithm": "ring", "order": "a|b"})
@@ -27,7 +28,7 @@ CONTEXT = ReportContext(
     BASELINE,
     1000 << 20,
     1200 << 20,
-    40,
+    "40",
     "8 steps",
     "studies/night",
     "cpu",
@@ -148,3 +149,65 @@ def test_the_table_has_a_row_a_trial_and_empty_cells_where_nothing_is_known() ->
     assert "\n1,2,ring," in text  # an integer stays one beside an empty cell
     phases = [f"{phase}_s" for phase in PHASES]
     assert table.loc[0, phases].sum() == pytest.approx(0.4)
+
+
+def point(number: int) -> Point:
+    return Point({"sp_degree": number, "order": "none"})
+
+
+def gated(
+    trial: int,
+    status: Status,
+    predicted: int | None,
+    checked: bool = False,
+    time: float | None = 0.3,
+) -> TrialRecord:
+    """Of a point of its own; what runs has a peak of 900 MiB."""
+    note = GateNote(0.02, None if predicted is None else predicted << 20, checked)
+    return replace(record(trial, point(trial), time, status), gate=note)
+
+
+def of_the_gate() -> list[TrialRecord]:
+    again = replace(record(9, point(5), 0.3), gate=GateNote(0.4, 945 << 20))
+    return [
+        record(0, BASELINE, 0.4),
+        gated(1, Status.OK, 990),  # 10 % too much
+        gated(2, Status.OVER_LIMIT, 891, checked=True),  # 1 % too little
+        gated(3, Status.OOM, 2000, checked=True, time=None),  # no peak of a whole run
+        gated(4, Status.STOPPED, 918, checked=True),  # 2 % too much; it fits
+        gated(5, Status.SKIPPED, 1100, time=None),  # and launched later
+        gated(6, Status.SKIPPED, None, time=None),
+        gated(7, Status.SKIPPED, 1300, time=None),
+        gated(8, Status.HUNG, 900, checked=True, time=None),  # tells nothing of memory
+        again,  # 5 % too much
+    ]
+
+
+def test_what_the_gate_was_worth_is_counted() -> None:
+    # Errors of 1, 2, 5 and 10 %.
+    wanted = GateSummary(
+        avoided=2, checked=3, right=2, predicted=4, median_error=pytest.approx(0.035)
+    )
+    assert GateSummary.of(of_the_gate()) == wanted
+    older = [replace(r, taken_from={"study": "old", "trial": r.trial}) for r in of_the_gate()]
+    assert GateSummary.of(older) == GateSummary(0, 0, 0, 0, None)
+
+
+def test_the_gate_has_a_section_of_its_own() -> None:
+    text = report(*of_the_gate())
+    assert "## The memory gate\n\n2 launches were avoided" in text
+    assert "3 refused points were launched all the same: 2 of 3 broke the limit" in text
+    assert "are off by 3.5% (median of 4)" in text
+    assert "| skipped | 3 | 27 s | not launched, since it is not expected to fit |" in text
+    assert "8 of 40 legal points were tried" in text
+
+
+def test_a_study_without_the_gate_does_not_speak_of_it() -> None:
+    assert "memory gate" not in report(record(0, BASELINE, 0.4), record(1, FASTER, 0.2))
+    assert GateSummary.of([record(0, BASELINE, 0.4)]).line == ""
+
+
+def test_the_table_has_one_result_a_point() -> None:
+    table = trials_table(of_the_gate(), ["sp_degree", "order"], BASELINE)
+    assert list(table["trial"]) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    assert list(table["status"][table["sp_degree"] == 5]) == ["ok"]

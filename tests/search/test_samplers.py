@@ -15,6 +15,7 @@ from autotune.space.legal import LegalSpace
 from autotune.space.point import Point
 
 SAMPLERS = [
+    "guided",
     "tpe",
     "random",
     "exhaustive",
@@ -78,13 +79,13 @@ def test_a_used_up_space_is_told(space: LegalSpace, setting: object) -> None:
         ask(study, encoding, setting)
 
 
-@pytest.mark.parametrize("setting", ["tpe", "random"])
+@pytest.mark.parametrize("setting", ["guided", "tpe", "random"])
 def test_same_seed_same_proposals(space: LegalSpace, setting: str) -> None:
     assert run(space, setting, 15) == run(space, setting, 15)
     assert run(space, setting, 15) != run(space, setting, 15, seed=1)
 
 
-@pytest.mark.parametrize("setting", ["tpe", "random", "exhaustive"])
+@pytest.mark.parametrize("setting", ["guided", "tpe", "random", "exhaustive"])
 def test_an_interrupted_trial_changes_nothing(space: LegalSpace, setting: str) -> None:
     """A resumed study goes on as the unbroken one would."""
     unbroken = run(space, setting, 12)
@@ -103,20 +104,40 @@ def test_an_interrupted_trial_changes_nothing(space: LegalSpace, setting: str) -
     assert points == unbroken
 
 
-def test_open_trials_are_not_proposed_again(space: LegalSpace) -> None:
+@pytest.mark.parametrize("setting", SAMPLERS, ids=str)
+def test_open_trials_are_not_proposed_again(space: LegalSpace, setting: object) -> None:
     encoding, study = Encoding(space), optuna.create_study()
-    points = [encoding.decode(ask(study, encoding, "tpe").params) for _ in range(20)]
+    points = [encoding.decode(ask(study, encoding, setting).params) for _ in range(20)]
     assert len(set(points)) == 20
 
 
-def test_tpe_learns(space: LegalSpace) -> None:
-    """Beyond its random start, TPE finds better feasible points than random search does."""
+@pytest.mark.parametrize("setting", SAMPLERS, ids=str)
+@pytest.mark.parametrize("told", ["failed", "out of memory"])
+def test_a_point_that_did_not_run_is_not_proposed_again(
+    space: LegalSpace, setting: object, told: str
+) -> None:
+    encoding, study = Encoding(space), optuna.create_study()
+    points = []
+    for number in range(15):
+        trial = ask(study, encoding, setting)
+        points.append(encoding.decode(trial.params))
+        if told == "failed" and number % 2:
+            study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            continue
+        trial.set_constraint("memory", 1.0 if number % 2 else -1.0)
+        study.tell(trial, time_of(points[-1]))
+    assert len(set(points)) == 15
+
+
+@pytest.mark.parametrize("setting", ["guided", "tpe"])
+def test_it_learns(space: LegalSpace, setting: str) -> None:
+    """Beyond its random start, it finds better feasible points than random search does."""
 
     def best(setting: str, seed: int) -> float:
         feasible = [p for p in run(space, setting, 20, seed) if p["micro_batch_size"] <= 2]
         return min(time_of(point) for point in feasible)
 
-    assert sum(best("tpe", s) for s in range(6)) <= sum(best("random", s) for s in range(6))
+    assert sum(best(setting, s) for s in range(6)) <= sum(best("random", s) for s in range(6))
 
 
 def test_values_of_any_type_survive_optuna(make_space: Callable[..., LegalSpace]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from autotune.errors import UserError
 from autotune.measure.outcome import Outcome, Status, Work
 from autotune.space.point import Point
 from autotune.study.journal import Journal
-from autotune.study.trial_record import TrialRecord
+from autotune.study.trial_record import GateNote, TrialRecord
 
 FOLDER = "50% a=b,c#1 调优"
 
@@ -42,6 +43,7 @@ def journal(tmp_path: Path) -> Journal[TrialRecord]:
 
 def test_what_is_appended_is_read_back(journal: Journal[TrialRecord]) -> None:
     written = [record(0), record(1, Status.OOM, "rank 1: 内存不足 \n second line")]
+    written[1] = replace(written[1], gate=GateNote(0.25, 900, checked=True))
     for entry in written:
         journal.append(entry)
     assert journal.read() == written
@@ -88,6 +90,17 @@ def test_a_whole_file_needs_no_repair(journal: Journal[TrialRecord]) -> None:
         .encode(),
         record(1).to_line().replace('{"optimizer": 1.25}', "[3]").encode(),
         record(0).to_line().encode(),
+        *(
+            record(1).to_line().replace('"attempt"', f'"gate": {gate}, "attempt"').encode()
+            for gate in (
+                "[1]",
+                '{"fits": 0.5}',
+                '{"fits": 2, "predicted_peak_bytes": 1, "checked": true}',
+                '{"fits": null, "predicted_peak_bytes": 1, "checked": true}',
+                '{"fits": 0.5, "predicted_peak_bytes": "x", "checked": true}',
+                '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": 1}',
+            )
+        ),
     ],
 )
 def test_a_line_in_the_middle_that_is_wrong_is_named(
@@ -101,6 +114,20 @@ def test_a_line_in_the_middle_that_is_wrong_is_named(
         journal.read()
 
 
-def test_an_infrastructure_loss_does_not_count() -> None:
+def test_what_tells_nothing_about_its_point_does_not_count() -> None:
     assert record(0).counts
     assert not record(0, Status.INFRASTRUCTURE).counts
+    assert not record(0, Status.SKIPPED).counts
+
+
+def test_a_line_says_what_the_gate_expected() -> None:
+    told = replace(record(0), gate=GateNote(0.25, 900, checked=True)).to_data()
+    assert told["gate"] == {"fits": 0.25, "predicted_peak_bytes": 900, "checked": True}
+    assert "gate" not in record(0).to_data()
+
+
+def test_only_what_was_launched_was_checked() -> None:
+    note = GateNote(0.0, None, checked=True)
+    assert replace(record(0), gate=note).was_checked
+    assert not replace(record(0, Status.SKIPPED), gate=note).was_checked
+    assert not replace(record(0), gate=GateNote(0.9, 900)).was_checked

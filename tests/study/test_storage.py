@@ -17,7 +17,7 @@ from autotune.search.encoding import Encoding
 from autotune.search.point_sampler import FixedPointSampler
 from autotune.space.legal import LegalSpace
 from autotune.study.storage import OptunaStore, slowest
-from autotune.study.trial_record import TrialRecord
+from autotune.study.trial_record import GateNote, TrialRecord
 
 LIMIT = 1000
 
@@ -26,10 +26,16 @@ def open_store(space: LegalSpace, folder: Path, records: list[TrialRecord]) -> O
     return OptunaStore.open("s", None, folder / "study.db", Encoding(space), LIMIT, records)
 
 
-def tell(store: OptunaStore, number: int, outcome: Outcome, worst_s: float = 2.0) -> TrialRecord:
+def tell(
+    store: OptunaStore,
+    number: int,
+    outcome: Outcome,
+    worst_s: float = 2.0,
+    gate: GateNote | None = None,
+) -> TrialRecord:
     point = store.encoding.space.points[number]
     asked, _ = store.ask(FixedPointSampler(store.encoding, point))
-    record = TrialRecord(asked, point, outcome, 9, 0, 9, 1, "f")
+    record = TrialRecord(asked, point, outcome, 9, 0, 9, 1, "f", gate=gate)
     store.tell(record, worst_s)
     return record
 
@@ -62,6 +68,17 @@ def test_out_of_memory_is_a_violation_and_never_a_failure(space, tmp_path, peak)
     assert trial(store, 0).constraints["memory"] > 0
 
 
+@pytest.mark.parametrize(("predicted", "overshoot"), [(1250, 0.25), (None, 1e-3), (990, 1e-3)])
+def test_what_the_gate_refused_is_pruned_with_the_predicted_violation(
+    space, tmp_path, predicted: int | None, overshoot: float
+) -> None:
+    """Told as failed it would teach samplers nothing, told as complete it would be a result."""
+    store = open_store(space, tmp_path, [])
+    tell(store, 0, Outcome(Status.SKIPPED, "r"), gate=GateNote(0.01, predicted))
+    assert trial(store, 0).state.name == "PRUNED"
+    assert trial(store, 0).constraints == {"memory": pytest.approx(overshoot)}
+
+
 @pytest.mark.parametrize("status", [Status.FAILED, Status.HUNG, Status.INFRASTRUCTURE])
 def test_a_crash_is_a_failure_with_its_cause(space, tmp_path, status) -> None:
     store = open_store(space, tmp_path, [])
@@ -84,6 +101,7 @@ def test_a_database_written_again_says_the_same(space, tmp_path) -> None:
         tell(store, 0, Outcome(Status.OK, "m", 0.5, None, 8, peak_memory_bytes=900)),
         tell(store, 1, Outcome(Status.OOM, "m")),
         tell(store, 2, Outcome(Status.FAILED, "m")),
+        tell(store, 3, Outcome(Status.SKIPPED, "m"), gate=GateNote(0.01, 1250)),
     ]
     before = [(t.state, t.params, t.user_attrs, set(t.constraints)) for t in store.study.trials]
     (tmp_path / "study.db").unlink()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ from autotune.ports import (
     TrialRequest,
 )
 from autotune.search.factory import make_sampler
+from autotune.search.gate import MemoryGatekeeper
+from autotune.search.guided.belief import Knowledge
 from autotune.space.legal import LegalSpace
 from autotune.space.point import Point
 from autotune.study.identity import Identity
@@ -151,6 +154,8 @@ class Bench:
     storage: str | None = None
     profiles: ProfilePlans = field(default_factory=ProfilePlans)
     trainer: PlainTrainer = field(default_factory=PlainTrainer)
+    # Without the gate, unless a test asks for it.
+    gate: bool = False
 
     def open(self, environment: Mapping[str, str] | None = None) -> Study:
         identity = Identity({"space": 1, "cluster": {}}, dict(environment or {"torch": "2.13"}))
@@ -164,9 +169,8 @@ class Bench:
         **search: Any,
     ) -> SweepEnd:
         self.study = self.open()
-        points = {point.key: point for point in self.space.points}
         self.launcher = SimulatedLauncher(
-            lambda request: behave(points[request.program.argv[1]], request), slots
+            lambda request: behave(self._point_of(request), request), slots
         )
         judge = JudgeSettings(RANKS, PLAN.warmup_steps, 1, 4, LIMIT)
         plan = SweepPlan(
@@ -182,16 +186,23 @@ class Bench:
         )
         runner = Runner(self.launcher, self.trainer, plan.placement, plan.deadlines, judge)
         budget = ProfileBudget(self.paths, plan.profiles.budget_bytes)
+        encoding, knowledge = self.study.encoding, Knowledge(LIMIT)
         self.sweep = Sweep(
             study=self.study,
             bench=Devices(self.study, runner, plan, self.listener, budget),
             launcher=self.launcher,
-            sampler=make_sampler(sampler, self.study.encoding, 0),
+            sampler=make_sampler(sampler, encoding, 0, knowledge),
             plan=plan,
             listener=self.listener,
             changed=lambda: None,
+            gatekeeper=MemoryGatekeeper(encoding, knowledge, seed=0) if self.gate else None,
         )
         return self.sweep.run()
+
+    def _point_of(self, request: TrialRequest) -> Point:
+        point = self.space.find(json.loads(request.program.argv[1]))
+        assert point is not None, "only legal points are launched"
+        return point
 
     @property
     def records(self) -> list[TrialRecord]:

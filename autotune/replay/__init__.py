@@ -1,0 +1,1 @@
+"""Samplers against each other on a recorded table: no devices, many seeds."""

@@ -1,0 +1,61 @@
+"""CSV text -> cells, with the lines of the file."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from autotune.errors import UserError
+from autotune.replay.raw import Cell, RawTable, text_cell
+
+
+def read_csv(name: str, text: str) -> RawTable:
+    """The cells of CSV text whose first line names the columns. Raises UserError.
+
+    Blank lines are passed over.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    columns: tuple[str, ...] | None = None
+    rows: list[list[Cell]] = []
+    lines: list[int | str] = []
+    begin = 1
+    try:
+        for cells in reader:
+            line, begin = begin, reader.line_num + 1
+            if not any(cell.strip() for cell in cells) and len(cells) <= 1:
+                continue
+            if columns is None:
+                columns = _header(name, cells)
+                continue
+            if len(cells) != len(columns):
+                raise UserError(
+                    f"{name}, line {line}: {len(cells)} cells, but the header names "
+                    f"{len(columns)} columns; a cell with a comma needs quotes"
+                )
+            rows.append([text_cell(cell) for cell in cells])
+            lines.append(line)
+    except csv.Error as error:
+        raise UserError(f"{name}, line {reader.line_num}: this is no CSV: {error}") from None
+    if columns is None:
+        raise UserError(
+            f"{name} is empty; the first line names the columns: a column a parameter, and "
+            "batch_time_s"
+        )
+    return RawTable(name, columns, rows, "line", lines)
+
+
+def _header(name: str, cells: list[str]) -> tuple[str, ...]:
+    return checked_columns(name, [cell.strip() for cell in cells])
+
+
+def checked_columns(name: str, columns: list[str]) -> tuple[str, ...]:
+    """The names of the columns. Raises UserError for one without a name, or two alike."""
+    for number, column in enumerate(columns, start=1):
+        if not column:
+            raise UserError(
+                f"{name}: column {number} has no name; name it or leave it out "
+                "(pandas: to_csv(index=False))"
+            )
+        if column in columns[: number - 1]:
+            raise UserError(f"{name}: two columns are called {column!r}; name each once")
+    return tuple(columns)

@@ -1,0 +1,1 @@
+"""The guided sampler: models of time and memory that learn from every run."""

@@ -1,0 +1,74 @@
+"""Which way memory goes, as the names of parameters tell it.
+
+The names are those of Megatron-LM, DeepSpeed, MindSpeed-MM, Hugging Face Accelerate and
+NeMo. What is read from a name is a leaning that runs correct; `memory:` in a space file says it
+for certain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from autotune.search.guided.geometry import Floats
+from autotune.space.definition import Parameter
+
+_SUFFIXES = {"size", "degree", "num", "number", "of", "model", "dim", "world"}
+_INCREASES = (
+    {"micro", "batch"},
+    {"mbs"},
+    {"train", "micro", "batch", "per", "gpu"},
+    {"per", "device", "batch"},
+    {"per", "device", "train", "batch"},
+    {"seq", "length"},
+    {"sequence", "length"},
+    {"seqlen"},
+)
+_DECREASES = (
+    {"tp"},
+    {"tensor", "parallel"},
+    {"parallel"},  # model_parallel_size
+    {"mp"},
+    {"pp"},
+    {"pipe", "parallel"},
+    {"pipeline", "parallel"},
+    {"cp"},
+    {"context", "parallel"},
+    {"sp"},
+    {"sequence", "parallel"},
+    {"ep"},
+    {"expert", "parallel"},
+    {"dp", "shard"},
+    {"zero", "stage"},
+    {"sharding"},
+    {"sharding", "stage"},
+)
+
+
+def memory_directions(parameters: Sequence[Parameter]) -> Floats:
+    """(parameters,): 1 where peak memory grows with the choices, -1 where it falls, else 0.
+
+    From `memory:` where it is given, else from the names of ordered parameters.
+    """
+    return np.array([_direction(parameter) for parameter in parameters], dtype=float)
+
+
+def _direction(parameter: Parameter) -> int:
+    if parameter.memory is not None:
+        return 1 if parameter.memory == "increases" else -1
+    if not parameter.ordered:
+        return 0
+    words = set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", parameter.name).lower()))
+    words -= _SUFFIXES
+    up = -1 if _fall(parameter.choices) else 1
+    if words in _INCREASES:
+        return up
+    return -up if words in _DECREASES else 0
+
+
+def _fall(choices: Sequence[object]) -> bool:
+    """Whether they are numbers from large to small."""
+    first, last = choices[0], choices[-1]
+    return isinstance(first, int | float) and isinstance(last, int | float) and first > last

@@ -1,0 +1,279 @@
+"""The memory gate: what it refuses, and what it must not."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import optuna
+import pytest
+
+from autotune.predict.belief import CostBelief
+from autotune.predict.cost_model import CostModel
+from autotune.search.encoding import Encoding
+from autotune.search.gate import MemoryGate, MemoryGatekeeper
+from autotune.search.guided.belief import Knowledge
+from autotune.space.definition import SpaceDefinition
+from autotune.space.legal import LegalSpace
+from autotune.space.point import Point
+
+LIMIT = 1000.0
+HINTED: dict[str, Any] = {
+    "batch": {"choices": [1, 2, 4, 8], "ordered": True, "memory": "increases"},
+    "split": {"choices": [1, 2, 4], "ordered": True, "memory": "decreases"},
+    "order": {"choices": ["none", "bucketed"]},
+    "kernel": {"choices": [16, 32, 64], "ordered": True},
+}
+# (point, status, peak in bytes); a peak only where the run told one.
+Run = tuple[Mapping[str, Any], str, float | None]
+
+
+def gate_of(
+    space: LegalSpace, runs: Sequence[Run], knowledge: Knowledge | None = None, seed: int = 0
+) -> MemoryGate:
+    encoding = Encoding(space)
+    return MemoryGatekeeper(encoding, knowledge or Knowledge(LIMIT), seed).gate(
+        [trial(encoding, number, run) for number, run in enumerate(runs)]
+    )
+
+
+def trial(encoding: Encoding, number: int, run: Run) -> optuna.trial.FrozenTrial:
+    point, status, peak = run
+    params = encoding.encode(point)
+    timed = status in ("ok", "over_limit", "stopped")
+    made = optuna.trial.create_trial(
+        params=params,
+        distributions={name: encoding.distributions[name] for name in params},
+        value=1.0,
+        constraints={"memory": 0.0},
+        user_attrs={"status": status, "measured": timed, "peak_memory_bytes": peak},
+    )
+    made.number = number
+    return made
+
+
+def refused(gate: MemoryGate, space: LegalSpace) -> set[Point]:
+    return {space.point(int(row)) for row in np.flatnonzero(gate.refused(space.codes))}
+
+
+def point(**values: Any) -> Point:
+    return Point({"batch": 1, "split": 1, "order": "none", "kernel": 16, **values})
+
+
+@pytest.fixture(scope="module")
+def hinted() -> LegalSpace:
+    return LegalSpace.build(SpaceDefinition.parse({"parameters": HINTED}, {}))
+
+
+def test_what_needs_no_less_than_a_point_that_did_not_fit_is_refused(hinted: LegalSpace) -> None:
+    gate = gate_of(hinted, [(point(batch=4, split=2), "oom", None)])
+    assert refused(gate, hinted) == {
+        point(batch=batch, split=split) for batch in (4, 8) for split in (1, 2)
+    }
+    refusal = gate.refusal(point(batch=8, split=1))
+    assert refusal is not None
+    assert refusal.fits == 0
+    assert refusal.forecast is None
+    assert "batch=4 split=2 order=none kernel=16" in refusal.reason
+    assert gate.refusal(point(batch=8, split=4)) is None
+
+
+def needs_no_less(candidate: Point, violator: Point) -> bool:
+    return (
+        candidate["batch"] >= violator["batch"]
+        and candidate["split"] <= violator["split"]
+        and candidate["order"] == violator["order"]
+        and candidate["kernel"] == violator["kernel"]
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_dominance_is_that_of_every_pair(hinted: LegalSpace, seed: int) -> None:
+    """Without a limit there are no peaks to learn from: the hints decide alone."""
+    draw = random.Random(seed)
+    violators = draw.sample(list(hinted.points), 6)
+    gate = gate_of(hinted, [(v, "over_limit", 1200.0) for v in violators], Knowledge())
+    assert refused(gate, hinted) == {
+        p for p, v in itertools.product(hinted.points, violators) if needs_no_less(p, v)
+    }
+    for candidate in hinted.points:
+        assert (gate.refusal(candidate) is not None) == (candidate in refused(gate, hinted))
+
+
+def test_a_name_alone_refuses_nothing(make_space: Callable[..., LegalSpace]) -> None:
+    space = make_space({"micro_batch_size": {"choices": [1, 2, 4, 8], "ordered": True}})
+    gate = gate_of(space, [({"micro_batch_size": 2}, "oom", None)])
+    assert refused(gate, space) == set()
+
+
+def test_a_parameter_that_is_inactive_is_no_less_and_no_more(
+    make_space: Callable[..., LegalSpace],
+) -> None:
+    space = make_space(
+        {
+            "offload": {"choices": [False, True]},
+            "blocks": {
+                "choices": [1, 2, 4],
+                "ordered": True,
+                "memory": "decreases",
+                "when": "offload",
+            },
+        }
+    )
+    gate = gate_of(space, [({"offload": True, "blocks": 2}, "oom", None)])
+    assert refused(gate, space) == {
+        Point({"offload": True, "blocks": 1}),
+        Point({"offload": True, "blocks": 2}),
+    }
+    assert refused(gate_of(space, [({"offload": False}, "oom", None)]), space) == {
+        Point({"offload": False})
+    }
+
+
+def test_a_hint_that_a_run_refutes_is_not_believed_any_more(hinted: LegalSpace) -> None:
+    violator: Run = (point(batch=2, split=2), "oom", None)
+    fits: Run = (point(batch=8, split=2), "ok", 300.0)
+    gate = gate_of(hinted, [violator, fits], Knowledge())
+    # Nothing follows from a larger batch any more; a smaller split still needs more.
+    assert refused(gate, hinted) == {point(batch=2, split=2), point(batch=2, split=1)}
+
+
+def test_a_run_that_barely_fits_refutes_nothing(hinted: LegalSpace) -> None:
+    over: Run = (point(batch=2, split=2), "over_limit", 1001.0)
+    barely: Run = (point(batch=4, split=2), "ok", 999.0)
+    assert point(batch=8, split=2) in refused(gate_of(hinted, [over, barely]), hinted)
+
+
+PLANTED: dict[str, Any] = {
+    "batch": {"choices": [1, 2, 4, 8], "ordered": True},
+    "split": {"choices": [1, 2, 4, 8], "ordered": True},
+    "order": {"choices": ["none", "bucketed", "sorted"]},
+    "blocks": {"choices": [0, 1, 2, 3], "ordered": True},
+}
+
+
+def planted_peak(p: Mapping[str, Any]) -> float:
+    """Bytes: states, and activations that the sequence split and offloaded blocks make smaller."""
+    return 150 + 420 * p["batch"] / p["split"] * (1 - 0.2 * p["blocks"])
+
+
+def planted_run(p: Mapping[str, Any]) -> Run:
+    peak = planted_peak(p)
+    if peak > 1.5 * LIMIT:
+        return p, "oom", LIMIT
+    return p, "ok" if peak <= LIMIT else "over_limit", peak
+
+
+@pytest.fixture(scope="module")
+def planted() -> LegalSpace:
+    return LegalSpace.build(SpaceDefinition.parse({"parameters": PLANTED}, {}))
+
+
+def of_planted(**values: Any) -> Point:
+    return Point({"batch": 1, "split": 1, "order": "none", "blocks": 0, **values})
+
+
+def test_fewer_than_three_whole_peaks_refuse_nothing(planted: LegalSpace) -> None:
+    steep: list[Run] = [(of_planted(batch=2), "over_limit", 8000.0)]
+    steep += [(of_planted(batch=2, split=2), "over_limit", 8100.0)]
+    # What ran out of memory reports how far it got, which is no peak of a whole run.
+    died: list[Run] = [(of_planted(batch=8, split=n), "oom", 1000.0) for n in (1, 2)]
+    assert refused(gate_of(planted, steep + died), planted) == set()
+    steep += [(of_planted(batch=2, blocks=2), "over_limit", 7900.0)]
+    gate = gate_of(planted, steep)
+    refusal = gate.refusal(of_planted(batch=2, split=2, blocks=1))
+    assert refusal is not None
+    assert refusal.forecast is not None
+    low, high = refusal.forecast.peak_ci95_bytes
+    assert LIMIT < low < 8000 < high
+    assert "against a limit of 1000 B" in refusal.reason
+
+
+@pytest.mark.parametrize("runs", [25, 50])
+def test_what_the_model_refuses_does_not_fit(planted: LegalSpace, runs: int) -> None:
+    """Of the points that a run has not told about; a gate that refuses little is useless too."""
+    wrong = right = missed = 0
+    for seed in range(6):
+        seen = random.Random(seed).sample(list(planted.points), runs)
+        gate = gate_of(planted, [planted_run(p) for p in seen], seed=seed)
+        for candidate in refused(gate, planted) - set(seen):
+            right += planted_peak(candidate) > LIMIT
+            wrong += planted_peak(candidate) <= LIMIT
+        open_ = set(planted.points) - set(seen) - refused(gate, planted)
+        missed += sum(planted_peak(p) > 1.2 * LIMIT for p in open_)
+    assert wrong <= 0.05 * right
+    assert right > missed
+
+
+def test_intervals_of_predicted_peaks_hold_the_peak(planted: LegalSpace) -> None:
+    inside = count = 0
+    for seed in range(6):
+        seen = random.Random(seed).sample(list(planted.points), 30)
+        gate = gate_of(planted, [planted_run(p) for p in seen])
+        for candidate in set(planted.points) - set(seen):
+            forecast = gate.forecast(candidate)
+            assert forecast is not None
+            low, high = forecast.peak_ci95_bytes
+            assert low < forecast.peak_bytes < high
+            inside += low <= planted_peak(candidate) <= high
+            count += 1
+    assert inside >= 0.85 * count
+
+
+def test_the_gate_rests_on_runs_alone(planted: LegalSpace) -> None:
+    """What was refused, lost or interrupted is no evidence, and the order of the ends is none."""
+    runs = [planted_run(p) for p in random.Random(1).sample(list(planted.points), 20)]
+    wanted = refused(gate_of(planted, runs), planted)
+    assert wanted
+    others: list[Run] = [(p, "skipped", None) for p in wanted]
+    others += [(of_planted(batch=1), "infrastructure", None)]
+    assert refused(gate_of(planted, [*runs, *others]), planted) == wanted
+    encoding = Encoding(planted)
+    trials = [trial(encoding, number, run) for number, run in enumerate(runs)]
+    keeper = MemoryGatekeeper(encoding, Knowledge(LIMIT), 0)
+    keeper.gate(trials[:9])  # what it was asked before does not matter either
+    assert refused(keeper.gate(reversed(trials)), planted) == wanted
+
+
+def test_about_one_in_ten_is_checked_and_always_the_same(planted: LegalSpace) -> None:
+    runs = [planted_run(p) for p in planted.points[:5]]
+    checked = [p for p in planted.points if gate_of(planted, [], seed=3).is_checked(p)]
+    assert 0.05 < len(checked) / len(planted.points) < 0.16
+    later = gate_of(planted, runs, seed=3)
+    assert [p for p in planted.points if later.is_checked(p)] == checked
+    other = gate_of(planted, [], seed=4)
+    assert [p for p in planted.points if other.is_checked(p)] != checked
+
+
+def test_what_passes_is_found_wherever_it_is(planted: LegalSpace) -> None:
+    gate = gate_of(planted, [planted_run(p) for p in planted.points[::3]])
+    is_refused = gate.refused(planted.codes)
+    passing = planted.codes[~is_refused]
+    found = gate.some_admitted(planted.codes, seed=1, most=len(planted.codes))
+    assert sorted(map(tuple, found)) == sorted(map(tuple, passing))
+    needle = np.vstack([planted.codes[is_refused], passing[:1]])
+    for seed in range(5):
+        assert gate.some_admitted(needle, seed).tolist() == passing[:1].tolist()
+    assert len(gate.some_admitted(planted.codes[is_refused], seed=0)) == 0
+
+
+def test_a_cost_model_is_of_use_before_a_peak_is_known() -> None:
+    """A baseline that runs out of memory tells no peak."""
+    dims = {"hidden_size": 64, "num_layers": 4, "seq_length": 128, "vocab_size": 512}
+    facts = {"model": dims, "cluster": {"world_size": 4}}
+    parameters = {"micro_batch_size": {"choices": [1, 2, 4, 8], "ordered": True}}
+    space = LegalSpace.build(SpaceDefinition.parse({"parameters": parameters}, facts))
+    model = CostModel.of(space, facts)
+    assert model is not None
+    knowledge = Knowledge(LIMIT, CostBelief(model))
+    gate = gate_of(space, [({"micro_batch_size": 8}, "oom", None)], knowledge)
+    assert refused(gate, space) == set()
+    # The peaks that physics would have it, twice as large: three of them show the factor.
+    peaks = 2 * np.exp(CostBelief(model).log_bytes(space.codes[:0], np.zeros(0), space.codes))
+    known: list[Run] = [(space.point(n), "over_limit", float(peaks[n])) for n in range(3)]
+    forecast = gate_of(space, known, knowledge).forecast(space.point(3))
+    assert forecast is not None
+    assert forecast.peak_bytes == pytest.approx(peaks[3], rel=0.05)

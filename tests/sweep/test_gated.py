@@ -1,0 +1,131 @@
+"""Whole sweeps behind the memory gate, where every peak is known in closed form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from autotune.measure.outcome import Outcome, Status
+from autotune.ports import TrialRequest
+from autotune.report.gate import GateSummary
+from autotune.space.point import Point
+from autotune.study.trial_record import TrialRecord
+from autotune.sweep.loop import SweepEnd, is_hopeless
+from launch.simulated import SimulatedTrial
+
+from .conftest import LIMIT, Bench
+from .gated_case import (
+    SPACE,
+    VIOLATING,
+    behave,
+    gated,
+    launched,
+    make_space,
+    peak_of,
+    runs,
+    skipped,
+)
+
+LAUNCHES = 26
+
+
+@pytest.fixture(scope="module", params=["guided", "random", "tpe"])
+def swept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A finished sweep by every kind of sampler."""
+    bench = gated(tmp_path_factory.mktemp("swept") / request.param)
+    assert bench.run(behave, sampler=request.param, max_trials=LAUNCHES) is SweepEnd.TRIALS_USED
+    return bench
+
+
+def test_the_space_is_what_is_said_of_it() -> None:
+    assert sum(peak_of(p) > LIMIT for p in SPACE.points) == VIOLATING
+
+
+def test_once_it_has_learned_only_checks_break_the_limit(swept: Bench) -> None:
+    late = [r for r in launched(swept)[15:] if not r.was_checked]
+    broke = [r for r in late if peak_of(r.parameters) > LIMIT]
+    assert len(late) >= 8
+    assert len(broke) <= 2
+    for record in broke:  # just over it, and held to be possible
+        assert record.gate is not None
+        assert record.gate.fits >= 0.05
+        assert peak_of(record.parameters) < 1.25 * LIMIT
+    assert len(skipped(swept)) >= 8
+    assert all(peak_of(r.parameters) > LIMIT for r in skipped(swept))
+
+
+def test_a_small_share_of_the_refused_is_launched(swept: Bench) -> None:
+    checks = sum(r.was_checked for r in launched(swept))
+    assert checks <= 0.3 * (len(skipped(swept)) + checks)
+
+
+def test_far_fewer_launches_are_lost_than_without(swept: Bench) -> None:
+    """Blind search loses as many as the share of the space that does not fit."""
+    lost = sum(peak_of(r.parameters) > LIMIT for r in launched(swept))
+    assert lost < 0.7 * LAUNCHES * VIOLATING / len(SPACE.points)
+
+
+def test_a_skipped_trial_costs_nothing_and_counts_for_nothing(swept: Bench) -> None:
+    assert len(launched(swept)) == LAUNCHES
+    assert max(progress.finished for progress in swept.listener.moments) == LAUNCHES
+    lines = [json.loads(line) for line in swept.paths.journal.read_text().splitlines()]
+    kept = {line["trial"]: line for line in lines if line["status"] == "skipped"}
+    assert swept.study is not None
+    told = swept.study.optuna_study
+    assert len(told.trials) == len(lines) == LAUNCHES + len(kept)
+    for number, line in kept.items():
+        assert line["cost_s"] == 0
+        assert line["gate"]["checked"] is False
+        assert line["gate"]["fits"] < 0.05
+        assert line["gate"]["predicted_peak_bytes"] > LIMIT
+        assert not swept.paths.trial(number).exists()
+        assert told.trials[number].state.name == "PRUNED"
+        overshoot = line["gate"]["predicted_peak_bytes"] / LIMIT - 1
+        assert told.trials[number].constraints["memory"] == pytest.approx(overshoot)
+    assert swept.sweep.progress().left_s == 0
+
+
+def test_predictions_are_kept_beside_what_came_of_them(swept: Bench) -> None:
+    for record in launched(swept)[18:]:
+        assert record.gate is not None
+        assert record.gate.predicted_peak_bytes is not None
+    error = GateSummary.of(swept.records).median_error
+    assert error is not None
+    assert error < 0.15
+
+
+def test_a_point_is_refused_once(swept: Bench) -> None:
+    points = [r.parameters for r in skipped(swept)]
+    assert len(points) == len(set(points))
+
+
+def test_several_at_once_keep_to_the_budget(tmp_path: Path) -> None:
+    bench = gated(tmp_path)
+    bench.run(behave, sampler="guided", slots=4, max_trials=12)
+    assert len({r.parameters for r in launched(bench)}) == len(launched(bench)) == 12
+
+
+def test_a_space_that_is_too_large_to_list(tmp_path: Path) -> None:
+    batches = {"choices": [1, 2, 4, 8, 16], "ordered": True, "memory": "increases"}
+    many = {f"p{n}": {"choices": list(range(6)), "ordered": True} for n in range(9)}
+    space = make_space({"batch": batches, **many})
+    assert not space.is_listed
+    bench = gated(tmp_path, space)
+
+    def by_batch(point: Point, request: TrialRequest) -> SimulatedTrial:
+        return runs(1 / point["batch"], 300 * point["batch"])
+
+    assert bench.run(by_batch, sampler="guided", max_trials=8) is SweepEnd.TRIALS_USED
+    assert len(launched(bench)) == 8
+    assert bench.sweep.progress().unseen == 5 * 6**9 - 8
+
+
+def test_skipped_trials_hide_no_hopeless_start() -> None:
+    def record(number: int, status: Status) -> TrialRecord:
+        return TrialRecord(number, Point({"n": number}), Outcome(status, "r"), 1, 0, 1, 1, "f")
+
+    records = [record(n, Status.FAILED) for n in range(5)]
+    assert is_hopeless(records)
+    assert is_hopeless([*records, record(5, Status.SKIPPED)])
