@@ -165,7 +165,8 @@ class Results:
         """How many rechecks there may be in all, as what they cost shows."""
         if self.settings.max_rechecks is not None:
             return self.settings.max_rechecks
-        costs = [record.cost_s for record in self._rechecks or self.records]
+        launched = [record for record in self.records if record.was_launched]
+        costs = [record.cost_s for record in self._rechecks or launched]
         typical = statistics.fmean(costs) if costs else 0.0
         share = _RECHECKED_SHARE * sum(record.cost_s for record in self.records)
         return max(_LEAST_RECHECKS, int(share / typical) if typical > 0 else 0)

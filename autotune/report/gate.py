@@ -65,8 +65,8 @@ def gate_section(records: Sequence[TrialRecord]) -> str:
     parts = []
     if summary.avoided or summary.checked:
         parts.append(
-            f"{_launches(summary.avoided)} avoided: points that would have been tried and are "
-            "expected to break the limit on peak memory."
+            f"{_launches(summary.avoided)} avoided: points that a search blind to memory would "
+            "have launched, and that are not expected to stay within the limit."
         )
         parts.append(_checks(summary))
     if summary.median_error is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from autotune.measure.outcome import Outcome, Status
 from autotune.search.gate import Forecast, MemoryGate, MemoryGatekeeper, Refusal
+from autotune.search.guided.blas import one_thread
 from autotune.search.guided.geometry import Codes
 from autotune.search.point_sampler import FixedPointSampler, PointSampler
 from autotune.space.point import Point
@@ -60,22 +61,30 @@ class Proposer:
         # As long as no further trial has ended, the gate does not change its mind.
         if self._used_up_after == len(self.study.records):
             return None
+        with one_thread():
+            proposal = self._through_gate()
+        if proposal is None:
+            self._used_up_after = len(self.study.records)
+        return proposal
+
+    def _through_gate(self) -> Proposal | None:
         while len(left := self._admitted(self.sampler)):
             if self._refusals_in_a_row() >= _MOST_REFUSALS:
                 return self._proposal_of(left[0])
             proposal = self._asked()
             if proposal is not None:
                 return proposal
-        last = self._last_resort()
-        if last is None:
-            self._used_up_after = len(self.study.records)
-        return last
+        return self._last_resort()
 
     def note(self, point: Point) -> GateNote | None:
         """What the gate expects of a point that is launched whatever it says."""
-        gate = self._gate()
-        if gate is None:
+        if self.gatekeeper is None:
             return None
+        with one_thread():
+            return self._expected(point)
+
+    def _expected(self, point: Point) -> GateNote | None:
+        gate = self._gate()
         refusal = gate.refusal(point)
         if refusal is not None:
             return _note(refusal.fits, refusal.forecast, checked=True)
@@ -86,14 +95,13 @@ class Proposer:
         """The sampler's proposal, None where the gate refuses it for good."""
         number, point = self.study.ask(self.sampler)
         gate = self._gate()
-        assert gate is not None, "without a gate nothing is refused"
         for passed in self.sampler.passed_over:
             refusal = gate.refusal(passed)
             assert refusal is not None, "the sampler passes over what the gate refuses"
             self._skip(self.study.ask_for(passed), passed, refusal)
         refusal = gate.refusal(point)
         if refusal is None or gate.is_checked(point):
-            return Proposal(number, point, self.note(point))
+            return Proposal(number, point, self._expected(point))
         self._skip(number, point, refusal)
         return None
 
@@ -107,14 +115,14 @@ class Proposer:
         left = self._admitted(anyone)
         if len(left):
             return self._proposal_of(left[0])
-        rows, gate = self._open_rows(anyone), self._gate()
-        if gate is None or self._is_checked() or not len(rows):
+        rows = self._open_rows(anyone)
+        if self._is_checked() or not len(rows):
             return None
-        return self._proposal_of(rows[gate.likeliest(rows)])
+        return self._proposal_of(rows[self._gate().likeliest(rows)])
 
     def _proposal_of(self, row: Codes) -> Proposal:
         point = self.study.space.decode(row)
-        return Proposal(self.study.ask_for(point), point, self.note(point))
+        return Proposal(self.study.ask_for(point), point, self._expected(point))
 
     def _skip(self, number: int, point: Point, refusal: Refusal) -> None:
         now = self.now()
@@ -132,10 +140,9 @@ class Proposer:
         self.study.finish(record)
         self.refused(record)
 
-    def _gate(self) -> MemoryGate | None:
+    def _gate(self) -> MemoryGate:
         """The gate of this moment; asked for several times between two ends of trials."""
-        if self.gatekeeper is None:
-            return None
+        assert self.gatekeeper is not None, "asked for only where there is a gate"
         count = len(self.study.records)
         if self._gate_after is None or self._gate_after[0] != count:
             trials = self.study.optuna_study.get_trials(deepcopy=False)
@@ -144,9 +151,7 @@ class Proposer:
 
     def _admitted(self, sampler: PointSampler) -> Codes:
         """A row that is open to the sampler and not refused, if there is one."""
-        gate = self._gate()
-        assert gate is not None, "without a gate nothing is refused"
-        return gate.some_admitted(self._open_rows(sampler), seed=0)
+        return self._gate().some_admitted(self._open_rows(sampler), seed=0)
 
     def _open_rows(self, sampler: PointSampler) -> Codes:
         rows: Codes = self.study.space.codes[sampler.untaken(self.study.optuna_study)]

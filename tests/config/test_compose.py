@@ -37,6 +37,7 @@ def test_every_model_composes_with_a_space_of_its_own(model: str) -> None:
         (["model=tiny_vlm", "search.max_trials=0"], "must be at least 1"),
         (["model=tiny_vlm", "search.max_hours=-1"], "must be more than 0"),
         (["model=tiny_vlm", "memory.limit=60 GiBB"], "not an amount of memory"),
+        (["model=tiny_vlm", "memory.gate=maybe"], "memory.gate='maybe' must be true or false"),
         (["model=tiny_vlm", "cluster.device=gpu"], "did you mean"),
         (["model=tiny_vlm", "deadlines.step_s=0"], "step_s must be more than 0"),
         (["model=tiny_vlm", "study.name=${nope}"], "nope"),

@@ -152,7 +152,7 @@ def test_the_table_has_a_row_a_trial_and_empty_cells_where_nothing_is_known() ->
 
 
 def point(number: int) -> Point:
-    return Point({"sp_degree": number, "order": "none"})
+    return Point({"sp_degree": 10 + number, "order": "none"})
 
 
 def gated(
@@ -199,7 +199,7 @@ def test_the_gate_has_a_section_of_its_own() -> None:
     assert "3 refused points were launched all the same: 2 of 3 broke the limit" in text
     assert "are off by 3.5% (median of 4)" in text
     assert "| skipped | 3 | 27 s | not launched, since it is not expected to fit |" in text
-    assert "8 of 40 legal points were tried" in text
+    assert "7 of 40 legal points were tried" in text
 
 
 def test_a_study_without_the_gate_does_not_speak_of_it() -> None:
@@ -210,4 +210,4 @@ def test_a_study_without_the_gate_does_not_speak_of_it() -> None:
 def test_the_table_has_one_result_a_point() -> None:
     table = trials_table(of_the_gate(), ["sp_degree", "order"], BASELINE)
     assert list(table["trial"]) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
-    assert list(table["status"][table["sp_degree"] == 5]) == ["ok"]
+    assert list(table["status"][table["sp_degree"] == 15]) == ["ok"]

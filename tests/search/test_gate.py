@@ -14,6 +14,7 @@ import pytest
 from autotune.predict.belief import CostBelief
 from autotune.predict.cost_model import CostModel
 from autotune.search.encoding import Encoding
+from autotune.search.factory import make_sampler
 from autotune.search.gate import MemoryGate, MemoryGatekeeper
 from autotune.search.guided.belief import Knowledge
 from autotune.space.definition import SpaceDefinition
@@ -40,14 +41,16 @@ def gate_of(
     )
 
 
-def trial(encoding: Encoding, number: int, run: Run) -> optuna.trial.FrozenTrial:
+def trial(
+    encoding: Encoding, number: int, run: Run, time_s: float = 1.0
+) -> optuna.trial.FrozenTrial:
     point, status, peak = run
     params = encoding.encode(point)
     timed = status in ("ok", "over_limit", "stopped")
     made = optuna.trial.create_trial(
         params=params,
         distributions={name: encoding.distributions[name] for name in params},
-        value=1.0,
+        value=time_s,
         constraints={"memory": 0.0},
         user_attrs={"status": status, "measured": timed, "peak_memory_bytes": peak},
     )
@@ -236,6 +239,56 @@ def test_the_gate_rests_on_runs_alone(planted: LegalSpace) -> None:
     keeper = MemoryGatekeeper(encoding, Knowledge(LIMIT), 0)
     keeper.gate(trials[:9])  # what it was asked before does not matter either
     assert refused(keeper.gate(reversed(trials)), planted) == wanted
+
+
+@pytest.mark.parametrize(
+    ("sampler", "is_open"), [("guided", True), ("random", False), ("tpe", False)]
+)
+def test_what_was_refused_stays_open_to_a_sampler_that_looks_at_the_gate(
+    planted: LegalSpace, sampler: str, is_open: bool
+) -> None:
+    """The gate may change its mind; without one nobody is bound to what it said."""
+    encoding, study = Encoding(planted), optuna.create_study()
+    study.add_trial(trial(encoding, 0, planted_run(of_planted())))
+    refused_row = encoding.row_of(of_planted(batch=8)).tobytes()
+    skip = optuna.trial.create_trial(
+        state=optuna.trial.TrialState.PRUNED,
+        params=encoding.encode(of_planted(batch=8)),
+        distributions=encoding.distributions,
+        user_attrs={"status": "skipped"},
+    )
+    study.add_trial(skip)
+    made = make_sampler(sampler, encoding, 0, Knowledge(LIMIT))
+    assert refused_row not in made.taken(study)
+    assert made.skipped(study) == {refused_row}
+    made.gatekeeper = MemoryGatekeeper(encoding, Knowledge(LIMIT), 0)
+    assert (refused_row not in made.taken(study)) is is_open
+    assert len(made.untaken(study)) == len(planted.codes) - (1 if is_open else 2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_guided_sampler_proposes_what_passes_and_says_what_tempted_it(
+    planted: LegalSpace, seed: int
+) -> None:
+    encoding = Encoding(planted)
+    seen = random.Random(seed).sample(list(planted.points), 30)
+    study = optuna.create_study(
+        sampler=(sampler := make_sampler("guided", encoding, seed, Knowledge(LIMIT)))
+    )
+    for number, p in enumerate(seen):
+        # The faster the more memory: whatever tempts does not fit.
+        study.add_trial(trial(encoding, number, planted_run(p), 1000 / planted_peak(p)))
+    gatekeeper = sampler.gatekeeper = MemoryGatekeeper(encoding, Knowledge(LIMIT), seed)
+    gate = gatekeeper.gate(study.trials)
+    proposed = encoding.decode(study.ask().relative_params)
+    if gate.refusal(proposed) is None:
+        [tempting] = sampler.passed_over
+        assert planted_peak(tempting) > LIMIT
+        assert gate.refusal(tempting) is not None
+        assert not gate.is_checked(tempting)
+    else:
+        assert gate.is_checked(proposed)
+        assert sampler.passed_over == ()
 
 
 def test_about_one_in_ten_is_checked_and_always_the_same(planted: LegalSpace) -> None:

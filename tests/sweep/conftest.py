@@ -156,6 +156,7 @@ class Bench:
     trainer: PlainTrainer = field(default_factory=PlainTrainer)
     # Without the gate, unless a test asks for it.
     gate: bool = False
+    first: list[Point] = field(default_factory=list)
 
     def open(self, environment: Mapping[str, str] | None = None) -> Study:
         identity = Identity({"space": 1, "cluster": {}}, dict(environment or {"torch": "2.13"}))
@@ -195,6 +196,7 @@ class Bench:
             plan=plan,
             listener=self.listener,
             changed=lambda: None,
+            first=self.first,
             gatekeeper=MemoryGatekeeper(encoding, knowledge, seed=0) if self.gate else None,
         )
         return self.sweep.run()

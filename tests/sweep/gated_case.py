@@ -67,7 +67,7 @@ def gated(folder: Path, space: LegalSpace = SPACE) -> Bench:
 
 
 def launched(bench: Bench) -> list[TrialRecord]:
-    return sorted((r for r in bench.records if r.was_launched), key=lambda r: r.started_at)
+    return sorted((r for r in bench.records if r.was_launched), key=lambda r: r.trial)
 
 
 def skipped(bench: Bench) -> list[TrialRecord]:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from autotune.certify.results import Results, next_repeat
+from autotune.certify.settings import CertifySettings
+from autotune.certify.verdict import verdict_of
 from autotune.measure.outcome import Outcome, Status
 from autotune.ports import TrialRequest
 from autotune.report.gate import GateSummary
@@ -96,6 +99,21 @@ def test_predictions_are_kept_beside_what_came_of_them(swept: Bench) -> None:
     assert error < 0.15
 
 
+def test_skipped_trials_change_nothing_of_what_is_certified() -> None:
+    def record(number: int, status: Status, time_s: float | None, cost_s: float) -> TrialRecord:
+        outcome = Outcome(status, "r", time_s, None, 8)
+        return TrialRecord(number, Point({"n": number}), outcome, cost_s, number, number, 1, "f")
+
+    near = [record(n, Status.OK, 1 + 0.001 * n, 10.0) for n in range(60)]
+    many = [record(n, Status.SKIPPED, None, 0.0) for n in range(60, 360)]
+    settings = CertifySettings()
+    with_, without = (Results(r, (), Point({"n": 0}), settings) for r in (near + many, near))
+    assert without.rechecks_left == 18  # that fit into 30 % of 60 trials of 10 s
+    assert with_.rechecks_left == 18
+    assert next_repeat(with_) == next_repeat(without)
+    assert verdict_of(with_) == verdict_of(without)
+
+
 def test_a_point_is_refused_once(swept: Bench) -> None:
     points = [r.parameters for r in skipped(swept)]
     assert len(points) == len(set(points))
@@ -105,6 +123,17 @@ def test_several_at_once_keep_to_the_budget(tmp_path: Path) -> None:
     bench = gated(tmp_path)
     bench.run(behave, sampler="guided", slots=4, max_trials=12)
     assert len({r.parameters for r in launched(bench)}) == len(launched(bench)) == 12
+
+
+def test_what_is_asked_for_is_launched_whatever_the_gate_says(tmp_path: Path) -> None:
+    """The first proposals of an older study, or what was lost: nobody but a run may judge them."""
+    bench = gated(tmp_path)
+    bench.run(behave, sampler="guided", max_trials=10)
+    asked = skipped(bench)[0].parameters
+    bench.first = [asked]
+    bench.run(behave, sampler="guided", max_trials=11)
+    assert launched(bench)[-1].parameters == asked
+    assert launched(bench)[-1].was_checked
 
 
 def test_a_space_that_is_too_large_to_list(tmp_path: Path) -> None:

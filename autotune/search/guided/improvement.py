@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import ndtr
 
 from autotune.search.guided.geometry import Floats
 
@@ -22,8 +22,3 @@ def log_expected_improvement(mean: Floats, deviation: Floats, best: float) -> Fl
     # large -reach, so that nothing far counts more than what is near.
     far = -0.5 * reach**2 - 0.5 * np.log(2 * np.pi) - np.log(reach**2 + 3)
     return np.asarray(np.where(reach > _FAR, near, far) + np.log(deviation))
-
-
-def probability_below(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Probability, elementwise, that a value lies below `best`."""
-    return np.asarray(np.exp(log_ndtr((best - mean) / deviation)))

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
 from autotune.search.encoding import Encoding
 from autotune.search.guided.belief import Knowledge
+from autotune.search.guided.blas import one_thread
 from autotune.search.guided.fit import Fitted
 from autotune.search.guided.geometry import Codes, Floats, Geometry
 from autotune.search.guided.history import History, HistoryReader
@@ -68,6 +71,13 @@ class GuidedSampler(PointSampler):
         self.risk = risk or Risk.of(self._directions)
         self._reader = HistoryReader(encoding)
         self._epochs: dict[str, _Epoch] = {}
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """Optuna's values of the proposed point. Raises SpaceUsedUpError."""
+        with one_thread():
+            return super().sample_relative(study, trial, search_space)
 
     def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
         """The untried point with the largest expected improvement that is likely to run."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -93,8 +91,8 @@ def overlapping(order_seed: int, sampler: PointSampler | None) -> list[Point]:
 
 
 def test_a_sweep_of_overlapping_trials_is_reproducible() -> None:
-    runs = [overlapping(seed, guided(LAYOUTS, 0, LAYOUTS_LIMIT)) for seed in range(3)]
-    assert all(one == other for one, other in pairwise(runs))
+    runs = [overlapping(seed, guided(LAYOUTS, 0, LAYOUTS_LIMIT)) for seed in range(2)]
+    assert runs[0] == runs[1]
     assert overlapping(5, None) == runs[0]
 
 
@@ -108,6 +106,6 @@ def test_what_a_sampler_was_asked_elsewhere_makes_no_difference() -> None:
 
 @pytest.mark.parametrize(("space", "measure"), [(LAYOUTS, layout), (LARGE, large)])
 def test_another_seed_proposes_other_points(space: LegalSpace, measure: Measure) -> None:
-    one, same, other = (Sweep(space, measure).run(guided(space, seed), 15) for seed in (0, 0, 1))
+    one, same, other = (Sweep(space, measure).run(guided(space, seed), 8) for seed in (0, 0, 1))
     assert one == same
     assert one != other
