@@ -92,7 +92,7 @@ def sweep(invocation: Invocation) -> int:
             listener=view,
             changed=export_best,
             first=list(transfer.proposals) if transfer is not None else [],
-            gatekeeper=gatekeeper if config.has_memory_gate else None,
+            gatekeeper=gatekeeper if problem.has_memory_gate else None,
         )
         try:
             end = run.run()

@@ -59,6 +59,12 @@ class Problem:
             spread=RunSpread(self.config.measure.run_spread),
         )
 
+    @property
+    def has_memory_gate(self) -> bool:
+        """Whether points that are not expected to fit are left out."""
+        gate = self.config.memory.gate
+        return bool(self.config.search.sampler != "exhaustive") if gate is None else gate
+
     def results(self, records: Sequence[TrialRecord], repeats: Sequence[Repeat]) -> Results:
         """What runs of this problem come to."""
         return Results(records, repeats, self.space.baseline, self.certify_settings)

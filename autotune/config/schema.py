@@ -118,10 +118,10 @@ class SearchConfig:
 
 @dataclass(frozen=True)
 class MemoryConfig:
-    """limit: the most memory that any rank may hold; see `MemoryLimit.parse`.
+    """What may be held, and whether that is looked at before a launch.
 
-    gate: whether points that are not expected to fit are left out, null for all samplers but
-    `exhaustive`, which records whole tables.
+    limit: the most memory that any rank may hold; see `MemoryLimit.parse`. gate: leave out
+    points that are not expected to fit; null: but for `exhaustive`, which records whole tables.
     """
 
     limit: Any = 0.92
@@ -268,13 +268,6 @@ class Config:
     def memory_limit_bytes(self) -> int:
         """The limit on peak memory of one device, in bytes. Raises UserError."""
         return MemoryLimit.parse(self.memory.limit).resolve(self.cluster.device_memory_bytes)
-
-    @property
-    def has_memory_gate(self) -> bool:
-        """Whether the memory gate is on."""
-        if self.memory.gate is not None:
-            return self.memory.gate
-        return bool(self.search.sampler != "exhaustive")
 
     @property
     def facts(self) -> dict[str, dict[str, Any]]:

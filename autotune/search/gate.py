@@ -8,6 +8,7 @@ be wrong for ever.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -34,6 +35,8 @@ _LEAST_FITS = 0.05
 _LEAST_PEAKS = 3
 _CHECKED_EVERY = 10
 _NORMAL_975 = 1.96
+# Logarithms of peak over limit beyond which a prediction is no use to anybody.
+_FARTHEST = 30.0
 # Rows are looked at in parts that grow: mostly one of the first passes.
 _FIRST_PART, _GROWTH, _LARGEST_PART = 64, 4, 4096
 _MOST_LOOKED_AT = 100_000
@@ -134,12 +137,15 @@ class MemoryGate:
         if self.model is None or self.limit_bytes is None:
             return None
         mean, deviation = (float(value[0]) for value in self.model.headroom(row[None]))
-        reach = _NORMAL_975 * float(np.hypot(deviation, self.noise))
+        fits = float(self.model.fits(row[None])[0])
+        reach = _NORMAL_975 * math.hypot(deviation, self.noise)
+        if not (math.isfinite(fits) and abs(mean) + reach < _FARTHEST):
+            return None
         low, peak, high = (
-            float(self.limit_bytes * np.exp(-headroom))
+            self.limit_bytes * math.exp(-headroom)
             for headroom in (mean + reach, mean, mean - reach)
         )
-        return Forecast(float(self.model.fits(row[None])[0]), peak, (low, high))
+        return Forecast(fits, peak, (low, high))
 
     def _too_large(self, forecast: Forecast) -> str:
         low, high = map(format_bytes, forecast.peak_ci95_bytes)

@@ -86,7 +86,7 @@ class Sweep:
         wanted = [self.study.space.baseline, *self.first, *lost, *again]
         self._queue = [p for p in dict.fromkeys(wanted) if not self._is_measured(p)]
         end = self._search()
-        if end is SweepEnd.SPACE_USED and self._unseen_count() > 0:
+        if end is SweepEnd.SPACE_USED and self.gatekeeper is not None and self._unseen_count() > 0:
             self.listener.said(
                 "the memory gate refuses every point that is left, since it is not expected to "
                 "fit; memory.gate=false launches them too"

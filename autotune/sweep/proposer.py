@@ -96,11 +96,12 @@ class Proposer:
         number, point = self.study.ask(self.sampler)
         gate = self._gate()
         for passed in self.sampler.passed_over:
-            refusal = gate.refusal(passed)
-            assert refusal is not None, "the sampler passes over what the gate refuses"
-            self._skip(self.study.ask_for(passed), passed, refusal)
+            # None where rounding decides: the sampler looked at many points at once.
+            if (refusal := gate.refusal(passed)) is not None:
+                self._skip(self.study.ask_for(passed), passed, refusal)
         refusal = gate.refusal(point)
-        if refusal is None or gate.is_checked(point):
+        # A sampler that looks at the gate would propose the same again.
+        if refusal is None or gate.is_checked(point) or self.sampler.avoids_refused:
             return Proposal(number, point, self._expected(point))
         self._skip(number, point, refusal)
         return None

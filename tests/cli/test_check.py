@@ -106,8 +106,7 @@ def test_a_count_that_takes_too_long_is_a_dash() -> None:
     ],
 )
 def test_the_gate_is_on_unless_a_whole_table_is_recorded(words: tuple[str, ...], is_on) -> None:
-    config = compose_problem(("model=tiny_dit", *words), None).config
-    assert config.has_memory_gate is is_on
+    assert compose_problem(("model=tiny_dit", *words), None).has_memory_gate is is_on
 
 
 def test_what_is_known_of_the_space_goes_to_the_search() -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import random
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import optuna
@@ -15,168 +12,27 @@ from autotune.predict.belief import CostBelief
 from autotune.predict.cost_model import CostModel
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
-from autotune.search.gate import MemoryGate, MemoryGatekeeper
+from autotune.search.gate import MemoryGatekeeper
 from autotune.search.guided.belief import Knowledge
 from autotune.space.definition import SpaceDefinition
 from autotune.space.legal import LegalSpace
-from autotune.space.point import Point
 
-LIMIT = 1000.0
-HINTED: dict[str, Any] = {
-    "batch": {"choices": [1, 2, 4, 8], "ordered": True, "memory": "increases"},
-    "split": {"choices": [1, 2, 4], "ordered": True, "memory": "decreases"},
-    "order": {"choices": ["none", "bucketed"]},
-    "kernel": {"choices": [16, 32, 64], "ordered": True},
-}
-# (point, status, peak in bytes); a peak only where the run told one.
-Run = tuple[Mapping[str, Any], str, float | None]
-
-
-def gate_of(
-    space: LegalSpace, runs: Sequence[Run], knowledge: Knowledge | None = None, seed: int = 0
-) -> MemoryGate:
-    encoding = Encoding(space)
-    return MemoryGatekeeper(encoding, knowledge or Knowledge(LIMIT), seed).gate(
-        [trial(encoding, number, run) for number, run in enumerate(runs)]
-    )
-
-
-def trial(
-    encoding: Encoding, number: int, run: Run, time_s: float = 1.0
-) -> optuna.trial.FrozenTrial:
-    point, status, peak = run
-    params = encoding.encode(point)
-    timed = status in ("ok", "over_limit", "stopped")
-    made = optuna.trial.create_trial(
-        params=params,
-        distributions={name: encoding.distributions[name] for name in params},
-        value=time_s,
-        constraints={"memory": 0.0},
-        user_attrs={"status": status, "measured": timed, "peak_memory_bytes": peak},
-    )
-    made.number = number
-    return made
-
-
-def refused(gate: MemoryGate, space: LegalSpace) -> set[Point]:
-    return {space.point(int(row)) for row in np.flatnonzero(gate.refused(space.codes))}
-
-
-def point(**values: Any) -> Point:
-    return Point({"batch": 1, "split": 1, "order": "none", "kernel": 16, **values})
-
-
-@pytest.fixture(scope="module")
-def hinted() -> LegalSpace:
-    return LegalSpace.build(SpaceDefinition.parse({"parameters": HINTED}, {}))
-
-
-def test_what_needs_no_less_than_a_point_that_did_not_fit_is_refused(hinted: LegalSpace) -> None:
-    gate = gate_of(hinted, [(point(batch=4, split=2), "oom", None)])
-    assert refused(gate, hinted) == {
-        point(batch=batch, split=split) for batch in (4, 8) for split in (1, 2)
-    }
-    refusal = gate.refusal(point(batch=8, split=1))
-    assert refusal is not None
-    assert refusal.fits == 0
-    assert refusal.forecast is None
-    assert "batch=4 split=2 order=none kernel=16" in refusal.reason
-    assert gate.refusal(point(batch=8, split=4)) is None
-
-
-def needs_no_less(candidate: Point, violator: Point) -> bool:
-    return (
-        candidate["batch"] >= violator["batch"]
-        and candidate["split"] <= violator["split"]
-        and candidate["order"] == violator["order"]
-        and candidate["kernel"] == violator["kernel"]
-    )
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_dominance_is_that_of_every_pair(hinted: LegalSpace, seed: int) -> None:
-    """Without a limit there are no peaks to learn from: the hints decide alone."""
-    draw = random.Random(seed)
-    violators = draw.sample(list(hinted.points), 6)
-    gate = gate_of(hinted, [(v, "over_limit", 1200.0) for v in violators], Knowledge())
-    assert refused(gate, hinted) == {
-        p for p, v in itertools.product(hinted.points, violators) if needs_no_less(p, v)
-    }
-    for candidate in hinted.points:
-        assert (gate.refusal(candidate) is not None) == (candidate in refused(gate, hinted))
-
-
-def test_a_name_alone_refuses_nothing(make_space: Callable[..., LegalSpace]) -> None:
-    space = make_space({"micro_batch_size": {"choices": [1, 2, 4, 8], "ordered": True}})
-    gate = gate_of(space, [({"micro_batch_size": 2}, "oom", None)])
-    assert refused(gate, space) == set()
-
-
-def test_a_parameter_that_is_inactive_is_no_less_and_no_more(
-    make_space: Callable[..., LegalSpace],
-) -> None:
-    space = make_space(
-        {
-            "offload": {"choices": [False, True]},
-            "blocks": {
-                "choices": [1, 2, 4],
-                "ordered": True,
-                "memory": "decreases",
-                "when": "offload",
-            },
-        }
-    )
-    gate = gate_of(space, [({"offload": True, "blocks": 2}, "oom", None)])
-    assert refused(gate, space) == {
-        Point({"offload": True, "blocks": 1}),
-        Point({"offload": True, "blocks": 2}),
-    }
-    assert refused(gate_of(space, [({"offload": False}, "oom", None)]), space) == {
-        Point({"offload": False})
-    }
-
-
-def test_a_hint_that_a_run_refutes_is_not_believed_any_more(hinted: LegalSpace) -> None:
-    violator: Run = (point(batch=2, split=2), "oom", None)
-    fits: Run = (point(batch=8, split=2), "ok", 300.0)
-    gate = gate_of(hinted, [violator, fits], Knowledge())
-    # Nothing follows from a larger batch any more; a smaller split still needs more.
-    assert refused(gate, hinted) == {point(batch=2, split=2), point(batch=2, split=1)}
-
-
-def test_a_run_that_barely_fits_refutes_nothing(hinted: LegalSpace) -> None:
-    over: Run = (point(batch=2, split=2), "over_limit", 1001.0)
-    barely: Run = (point(batch=4, split=2), "ok", 999.0)
-    assert point(batch=8, split=2) in refused(gate_of(hinted, [over, barely]), hinted)
-
-
-PLANTED: dict[str, Any] = {
-    "batch": {"choices": [1, 2, 4, 8], "ordered": True},
-    "split": {"choices": [1, 2, 4, 8], "ordered": True},
-    "order": {"choices": ["none", "bucketed", "sorted"]},
-    "blocks": {"choices": [0, 1, 2, 3], "ordered": True},
-}
-
-
-def planted_peak(p: Mapping[str, Any]) -> float:
-    """Bytes: states, and activations that the sequence split and offloaded blocks make smaller."""
-    return 150 + 420 * p["batch"] / p["split"] * (1 - 0.2 * p["blocks"])
-
-
-def planted_run(p: Mapping[str, Any]) -> Run:
-    peak = planted_peak(p)
-    if peak > 1.5 * LIMIT:
-        return p, "oom", LIMIT
-    return p, "ok" if peak <= LIMIT else "over_limit", peak
+from .gate_case import (
+    LIMIT,
+    PLANTED,
+    Run,
+    gate_of,
+    of_planted,
+    planted_peak,
+    planted_run,
+    refused,
+    trial,
+)
 
 
 @pytest.fixture(scope="module")
 def planted() -> LegalSpace:
     return LegalSpace.build(SpaceDefinition.parse({"parameters": PLANTED}, {}))
-
-
-def of_planted(**values: Any) -> Point:
-    return Point({"batch": 1, "split": 1, "order": "none", "blocks": 0, **values})
 
 
 def test_fewer_than_three_whole_peaks_refuse_nothing(planted: LegalSpace) -> None:
