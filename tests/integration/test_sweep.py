@@ -189,7 +189,7 @@ def test_the_verbs_on_a_finished_study(swept: Program) -> None:
     assert swept.run("report", "study.name=tiny_vlm") == 0
     assert "# tiny_vlm" in (folder / "report" / "report.md").read_text()
     table = pd.read_csv(folder / "report" / "trials.csv")
-    assert list(table["trial"]) == [0, 1, 2]
+    assert sum(table["status"] != "skipped") == 3
 
 
 def test_a_changed_study_is_refused_and_can_be_taken_over(swept: Program) -> None:
@@ -220,7 +220,8 @@ def test_kill_9_loses_nothing_and_leaves_nothing(program: Program) -> None:
     assert program.run(*command) == 0, program.output
     after = (folder / "trials.jsonl").read_bytes()
     assert after.startswith(before)
-    assert len(after.splitlines()) == 4
+    launched = [line for line in after.splitlines() if b'"status": "skipped"' not in line]
+    assert len(launched) == 4
 
 
 def test_ctrl_c_stops_and_the_same_command_goes_on(program: Program) -> None:

@@ -121,13 +121,13 @@ def test_what_does_not_run_stands_for_the_slowest_time_so_far(
     planted: ReplayTable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in a sweep (autotune.study.storage.slowest)."""
-    stores = []
+    stores, made = [], OptunaStore.in_memory
 
     def keep(encoding: Encoding, limit: int | None) -> OptunaStore:
-        stores.append(OptunaStore.in_memory(encoding, limit))
+        stores.append(made(encoding, limit))
         return stores[-1]
 
-    monkeypatch.setattr("autotune.replay.run.store_in_memory", keep)
+    monkeypatch.setattr(OptunaStore, "in_memory", keep)
     found = run(case_of(planted, 40), "random")
     told = [trial.value for trial in stores[0].study.get_trials()]
     refused = [at for at, row in enumerate(found.rows) if not planted.usable[row]]
