@@ -320,6 +320,14 @@ class Trainer(Protocol):
         """The complete native configuration of the point, ready to train with."""
         ...
 
+    def native(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """All that a run of these values depends on, defaults filled in, as plain data.
+
+        Two that are equal are the same run. values: of parameters of any space. None where the
+        trainer would not run them.
+        """
+        ...
+
     def trial_program(
         self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
     ) -> RankProgram:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from autotune.certify.results import Results
@@ -18,11 +20,16 @@ _LEADS_WITHIN = 1.05
 _MOST_LOOKED_AT = 150
 
 
-def next_doubt(space: LegalSpace, results: Results, knowledge: Knowledge) -> Point | None:
+def next_doubt(
+    space: LegalSpace,
+    results: Results,
+    knowledge: Knowledge,
+    running: Collection[Point] = (),
+) -> Point | None:
     """The point that should run again before the search goes on, None for none.
 
     A search that believes a disturbed run looks elsewhere, and rechecks after the search
-    cannot make up for that.
+    cannot make up for that. running: points that run again now.
     """
     best = results.best
     if best is None or not results.settings.enabled or not results.may_recheck_while_searching:
@@ -36,7 +43,19 @@ def next_doubt(space: LegalSpace, results: Results, knowledge: Knowledge) -> Poi
         _LEADS_WITHIN * best.time_s,
         knowledge,
     ).hides_best
-    once = [len(s.runs) == 1 and s.point not in results.rechecked for s in usable]
+    known = results.rechecked.union(running)
+    once = [len(s.runs) == 1 and s.point not in known for s in usable]
     chances = np.where(once, hides_best, 0.0)
     most = int(np.argmax(chances))
     return usable[most].point if chances[most] >= _WORTH_A_RUN else None
+
+
+def steady_seconds(space: LegalSpace, results: Results) -> dict[bytes, float]:
+    """Seconds of the points that ran more than once, by the bytes of their codes."""
+    again = [standing for standing in results.standings if len(standing.runs) > 1]
+    codes = [space.encode(standing.point) for standing in again]
+    return {
+        row.tobytes(): standing.time_s
+        for row, standing in zip(codes, again, strict=True)
+        if row is not None
+    }

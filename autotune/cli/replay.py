@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from types import FrameType
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from autotune.cli.arguments import Invocation
+from autotune.cli.interrupt import interrupt_on_sigterm
 from autotune.errors import ExitCode
 from autotune.replay.baseline import baseline_row
 from autotune.replay.case import RecordedSpace, ReplayCase
@@ -37,7 +35,7 @@ def replay(invocation: Invocation) -> int:
     console = _console()
     for line in (_headline(case), *case.table.notes, *notes):
         _say(console, line)
-    with _interrupt_on_sigterm(), _Counter(config) as counter:
+    with interrupt_on_sigterm(), _Counter(config) as counter:
         runs = run_all(
             case, config.named_samplers, config.seed_numbers, config.processes, counter.done
         )
@@ -157,17 +155,3 @@ class _Counter:
     def _text(self) -> str:
         counts = (f"{name} {self.ended[name]}" for name in self.samplers)
         return f"seeds of {self.seeds}: {', '.join(counts)}"
-
-
-@contextlib.contextmanager
-def _interrupt_on_sigterm() -> Iterator[None]:
-    """SIGTERM stops a replay as Ctrl-C does, and takes its processes along."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)

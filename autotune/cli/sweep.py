@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-from collections.abc import Iterator
-from types import FrameType
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,11 +11,13 @@ from autotune.analyze.phases import profiled_phases
 from autotune.certify.results import next_repeat
 from autotune.certify.verdict import verdict_of
 from autotune.cli.arguments import Invocation
+from autotune.cli.interrupt import interrupt_on_sigterm
 from autotune.cli.results import write_best, write_report
-from autotune.cli.studies import KeptStudy, named_study, read_study
+from autotune.cli.studies import KeptStudy, read_study
+from autotune.cli.take_over import OlderStudyGoneError, knowledge_with, transfer_of
 from autotune.cli.view import ConsoleView, describe_best, summary_line
 from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
-from autotune.errors import ExitCode, UserError
+from autotune.errors import ExitCode
 from autotune.ports import Launcher
 from autotune.report.gate import GateSummary
 from autotune.report.markdown import challenge
@@ -36,7 +35,6 @@ from autotune.study.study import (
     repeats_journal_of,
     trials_journal,
 )
-from autotune.study.transfer import Transfer, plan_transfer
 from autotune.sweep.bench import Bench
 from autotune.sweep.loop import Sweep, SweepEnd
 from autotune.sweep.progress import Progress, finished_progress
@@ -53,20 +51,24 @@ def sweep(invocation: Invocation) -> int:
     known = read_identity(paths)
     if known is not None:
         check_same(known, identity, config.study.name, paths)
-    transfer = _plan_transfer(problem, identity, paths)
-    encoding, knowledge = Encoding(problem.space), problem.knowledge
+    console = Console()
+    try:
+        transfer = transfer_of(problem, identity, paths)
+    except OlderStudyGoneError as gone:
+        transfer = None
+        console.print(escape(str(gone)), soft_wrap=True)
+    encoding, knowledge = Encoding(problem.space), knowledge_with(problem, transfer)
     sampler = make_sampler(config.search.sampler, encoding, config.search.seed, knowledge)
     gatekeeper = MemoryGatekeeper(encoding, knowledge, config.search.seed)
     if is_locked(paths.lock):
         refuse_second_sweep(paths.lock)
-    console = Console()
     if known is not None and _is_done(problem, paths):
         kept = read_study(paths.root)
         write_best(kept)
         write_report(kept)
         return _conclude(console, SweepEnd.TRIALS_USED, kept)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_interrupt_on_sigterm())
+        stack.enter_context(interrupt_on_sigterm())
         console.print(f"[bold]{config.model.name}[/]: {problem.space.size_text} legal points")
         # Before anything is written: a cluster that cannot be had must leave no study behind.
         launcher = stack.enter_context(contextlib.closing(make_launcher(config)))
@@ -89,6 +91,7 @@ def sweep(invocation: Invocation) -> int:
             launcher=launcher,
             sampler=sampler,
             plan=problem.sweep_plan,
+            knowledge=knowledge,
             listener=view,
             changed=export_best,
             first=list(transfer.proposals) if transfer is not None else [],
@@ -142,35 +145,6 @@ def _open_study(problem: Problem, identity: Identity, paths: StudyPaths) -> Stud
         problem.memory_limit_bytes,
         config.study.storage,
     )
-
-
-def _plan_transfer(problem: Problem, identity: Identity, paths: StudyPaths) -> Transfer | None:
-    source = problem.config.study.take_over
-    if source is None:
-        return None
-    try:
-        old = read_study(named_study(source, paths.root.parent))
-    except UserError:
-        if paths.journal.exists():  # taken over long ago; the old study may be gone since
-            return None
-        raise
-    return plan_transfer(
-        source, old.records, old.identity, identity, problem.space, problem.memory_limit_bytes
-    )
-
-
-@contextlib.contextmanager
-def _interrupt_on_sigterm() -> Iterator[None]:
-    """SIGTERM stops a sweep as Ctrl-C does."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 def _greeting(study: Study, name: str) -> str:

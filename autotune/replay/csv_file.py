@@ -8,12 +8,16 @@ import io
 from autotune.errors import UserError
 from autotune.replay.raw import Cell, RawTable, text_cell
 
+_LONGEST_CELL = 100_000  # characters
+
 
 def read_csv(name: str, text: str) -> RawTable:
     """The cells of CSV text whose first line names the columns. Raises UserError.
 
     Blank lines are passed over.
     """
+    # The limit is one of the whole process; nobody here lowers it.
+    csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     columns: tuple[str, ...] | None = None
     rows: list[list[Cell]] = []
@@ -24,6 +28,12 @@ def read_csv(name: str, text: str) -> RawTable:
             line, begin = begin, reader.line_num + 1
             if not any(cell.strip() for cell in cells) and len(cells) <= 1:
                 continue
+            longest = max(map(len, cells))
+            if longest > _LONGEST_CELL:
+                raise UserError(
+                    f"{name}, line {line}: this is no CSV of measurements: a cell has {longest} "
+                    "characters; is a quote missing?"
+                )
             if columns is None:
                 columns = _header(name, cells)
                 continue

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.certify.doubts import next_doubt
+from autotune.certify.doubts import next_doubt, steady_seconds
 from autotune.certify.results import Results, next_repeat
 from autotune.certify.verdict import verdict_of
 from autotune.errors import UserError
@@ -64,10 +64,12 @@ class SeedRun:
         return self.rows.count(-1)
 
 
-def checked_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler:
+def checked_sampler(
+    setting: Any, encoding: Encoding, seed: int, knowledge: Knowledge | None = None
+) -> PointSampler:
     """The sampler that a setting names. Raises UserError, in the words of `replay`."""
     try:
-        return make_sampler(setting, encoding, seed)
+        return make_sampler(setting, encoding, seed, knowledge)
     except UserError as error:
         raise UserError(str(error).replace("search.sampler", "replay.samplers")) from None
 
@@ -75,7 +77,8 @@ def checked_sampler(setting: Any, encoding: Encoding, seed: int) -> PointSampler
 def run_seed(case: ReplayCase, space: RecordedSpace, setting: Any, seed: int) -> SeedRun:
     """Searches with one sampler and seed, and decides on an export as a sweep does."""
     encoding = space.encoding
-    sampler = checked_sampler(setting, encoding, seed)
+    knowledge = Knowledge(case.limit_bytes)
+    sampler = checked_sampler(setting, encoding, seed, knowledge)
     store = OptunaStore.in_memory(encoding, case.limit_bytes)
     device = RecordedDevice(case, space, seed)
     records: list[TrialRecord] = []
@@ -96,8 +99,9 @@ def run_seed(case: ReplayCase, space: RecordedSpace, setting: Any, seed: int) ->
         slowest_s = max(slowest_s, record.outcome.batch_time_s or 0.0)
         store.tell(record, slowest_s or 1.0)
         if case.noise.is_planted:
-            repeats = _rechecked(case, space, device, records, repeats, baseline)
-            sampler.steady_s = _steady(space, Results(records, repeats, baseline, case.certify))
+            repeats = _rechecked(case, space, device, records, repeats, baseline, knowledge)
+            results = Results(records, repeats, baseline, case.certify)
+            sampler.steady_s = steady_seconds(space.legal, results)
     exported = _exported(case, device, records, repeats, baseline)
     row = None if exported is None else space.row(exported)
     found = [space.row(record.parameters) for record in records]
@@ -125,24 +129,16 @@ def _rechecked(
     records: Sequence[TrialRecord],
     repeats: tuple[Repeat, ...],
     baseline: Point,
+    knowledge: Knowledge,
 ) -> tuple[Repeat, ...]:
     """The repeats, with those that a sweep would make before its search goes on."""
     while True:
         results = Results(records, repeats, baseline, case.certify)
-        point = next_doubt(space.legal, results, Knowledge())
+        point = next_doubt(space.legal, results, knowledge)
         if point is None:
             return repeats
         record = device.run(len(repeats), point)
         repeats = (*repeats, Repeat(Role.RECHECK, record, "", 0))
-
-
-def _steady(space: RecordedSpace, results: Results) -> dict[bytes, float]:
-    """Seconds of the points that ran more than once, by the bytes of their codes."""
-    return {
-        space.encoding.row_of(standing.point).tobytes(): standing.time_s
-        for standing in results.standings
-        if len(standing.runs) > 1
-    }
 
 
 def _exported(

@@ -14,11 +14,14 @@ _FIT = (Status.OK, Status.STOPPED)
 
 @dataclass(frozen=True)
 class GateSummary:
-    """avoided: refused points that were never launched. checked: refused points that were, to
-    check the gate, and whose run told whether they fit; right: those that broke the limit.
-    median_error: of the peaks that were predicted before launches, as a share of the measured
-    ones, None where there are none; predicted: how many.
-    """  # noqa: D205 (the fields are the summary)
+    """Counts of launches.
+
+    avoided: proposals that were refused and never launched, and launches in place of a point
+    that promised more and was refused. checked: refused points that were launched to check the
+    gate, and whose run told whether they fit; right: those that broke the limit. median_error:
+    of the peaks that were predicted before launches, as a share of the measured ones, None where
+    there are none; predicted: how many.
+    """
 
     avoided: int
     checked: int
@@ -36,7 +39,7 @@ class GateSummary:
         broke = sum(record.status.violates_memory for record in checks)
         errors = [error for record in own if (error := _error(record)) is not None]
         return cls(
-            avoided=len(refused - launched),
+            avoided=len(refused - launched) + sum(_is_stand_in(record) for record in own),
             checked=broke + sum(record.status in _FIT for record in checks),
             right=broke,
             predicted=len(errors),
@@ -65,8 +68,8 @@ def gate_section(records: Sequence[TrialRecord]) -> str:
     parts = []
     if summary.avoided or summary.checked:
         parts.append(
-            f"{_launches(summary.avoided)} avoided: points that a search blind to memory would "
-            "have launched, and that are not expected to stay within the limit."
+            f"{_launches(summary.avoided)} avoided: so often the point that promised most was "
+            "not expected to stay within the limit, and another took its place."
         )
         parts.append(_checks(summary))
     if summary.median_error is not None:
@@ -92,6 +95,10 @@ def _launches(count: int) -> str:
 
 def _points(count: int) -> str:
     return "1 refused point was" if count == 1 else f"{count} refused points were"
+
+
+def _is_stand_in(record: TrialRecord) -> bool:
+    return record.was_launched and record.gate is not None and record.gate.passed_over
 
 
 def _error(record: TrialRecord) -> float | None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -21,12 +21,13 @@ from autotune.config.quantities import format_bytes
 from autotune.search.dominance import Dominance
 from autotune.search.encoding import Encoding
 from autotune.search.guided.belief import Knowledge
+from autotune.search.guided.epochs import epoch_start
 from autotune.search.guided.fit import Fitted
 from autotune.search.guided.geometry import Codes, Geometry
 from autotune.search.guided.history import History, HistoryReader
 from autotune.search.guided.memory_model import MemoryModel, fit_memory, model_memory
-from autotune.search.guided.sampler import epoch_start
 from autotune.search.guided.vocabulary import memory_directions
+from autotune.search.point_sampler import CHECKED_ATTRIBUTE, was_launched
 from autotune.space.point import Point
 
 # A point is refused where it fits with a smaller probability than this.
@@ -73,7 +74,8 @@ class Refusal:
 class MemoryGate:
     """The gate at one moment. model: None as long as it is not calibrated.
 
-    noise: standard deviation of the logarithm of one run's peak.
+    noise: standard deviation of the logarithm of one run's peak. since_check: trials that were
+    launched after the last refused point that was, to check the gate.
     """
 
     encoding: Encoding
@@ -82,6 +84,12 @@ class MemoryGate:
     dominance: Dominance
     model: MemoryModel | None = None
     noise: float = 0.0
+    since_check: int = 0
+
+    @property
+    def check_is_due(self) -> bool:
+        """Whether a refused point should be launched: one in so many trials is."""
+        return self.since_check >= _CHECKED_EVERY
 
     def refused(self, rows: Codes) -> NDArray[np.bool_]:
         """Which of the rows, as in `LegalSpace.codes`, are not to be launched: (rows,)."""
@@ -179,8 +187,12 @@ class MemoryGatekeeper:
 
     def gate(self, trials: Iterable[FrozenTrial]) -> MemoryGate:
         """The gate after these trials; those that still run play no part."""
+        trials = list(trials)
         history = self._reader.read(trials)
-        return _latest(self._gates, _key(history), lambda: self._gate(history))
+        gate = _latest(self._gates, _key(history), lambda: self._gate(history))
+        # Of the trials that run now, one that the gate refuses is a check of it.
+        is_checked_now = bool(gate.refused(history.pending).any())
+        return replace(gate, since_check=0 if is_checked_now else _since_check(trials))
 
     def _gate(self, history: History) -> MemoryGate:
         limit = self.knowledge.limit_bytes
@@ -197,6 +209,16 @@ class MemoryGatekeeper:
             _key(start),
             lambda: fit_memory(self._geometry, self._directions, start, self.knowledge),
         )
+
+
+def _since_check(trials: Sequence[FrozenTrial]) -> int:
+    """How many trials were launched after the last check of the gate."""
+    count = 0
+    for trial in sorted(trials, key=lambda trial: trial.number, reverse=True):
+        if trial.user_attrs.get(CHECKED_ATTRIBUTE):
+            break
+        count += was_launched(trial)
+    return count
 
 
 def _whole_peaks(history: History) -> int:

@@ -21,6 +21,8 @@ from autotune.space.point import Point
 # Trials with this user attribute have no result, since the sweep ended under them: their
 # points are open again, and they do not count as proposals.
 INTERRUPTED_ATTRIBUTE = "interrupted"
+# True where a trial was refused by the memory gate and launched to check the gate.
+CHECKED_ATTRIBUTE = "checked"
 _SKIPPED = Status.SKIPPED.value
 _DRAWS = 16
 
@@ -32,8 +34,9 @@ class Gate(Protocol):
         """Which of the rows, as in `LegalSpace.codes`, are not to be launched."""
         ...
 
-    def is_checked(self, point: Point) -> bool:
-        """Whether the point is launched even if it is refused."""
+    @property
+    def check_is_due(self) -> bool:
+        """Whether a refused point should be launched, to see whether the gate is right."""
         ...
 
     def some_admitted(self, rows: NDArray[np.int16], seed: int, most: int = 1) -> NDArray[np.int16]:
@@ -60,8 +63,8 @@ class PointSampler(BaseSampler):
 
     gatekeeper: of the memory gate, None without one. avoids_refused: the sampler looks at the
     gate itself; what the gate refused stays open to it, for the gate may change its mind. Any
-    other sampler has taken a point that it proposed. passed_over: of the last proposal, points
-    that would have been proposed in its place if memory had played no part.
+    other sampler has taken a point that it proposed. passed_over: whether the last proposal
+    stands in for a point that promised more, and that the gate refuses.
     """
 
     avoids_refused = False
@@ -71,7 +74,7 @@ class PointSampler(BaseSampler):
         self._rows: dict[int, bytes] = {}
         self.steady_s: Mapping[bytes, float] = {}
         self.gatekeeper: Gatekeeper | None = None
-        self.passed_over: tuple[Point, ...] = ()
+        self.passed_over = False
 
     @abstractmethod
     def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
@@ -109,10 +112,6 @@ class PointSampler(BaseSampler):
         if self.gatekeeper is None:
             trials = [trial for trial in trials if not _is_skipped(trial)]
         return self._codes(trials)
-
-    def skipped(self, study: Study) -> set[bytes]:
-        """The points that the gate has refused at some time, as the bytes of their codes."""
-        return self._codes(trial for trial in _proposals(study) if _is_skipped(trial))
 
     def _own(self, study: Study) -> list[FrozenTrial]:
         """The trials that this sampler has proposed, as it counts them."""
@@ -154,6 +153,12 @@ class SpaceUsedUpError(Exception):
 def _proposals(study: Study) -> list[FrozenTrial]:
     trials = study.get_trials(deepcopy=False)
     return [trial for trial in trials if not trial.user_attrs.get(INTERRUPTED_ATTRIBUTE)]
+
+
+def was_launched(trial: FrozenTrial) -> bool:
+    """Whether a run of the trial's point was started, and not cut off by the sweep's end."""
+    interrupted = bool(trial.user_attrs.get(INTERRUPTED_ATTRIBUTE))
+    return bool(trial.params) and not interrupted and not _is_skipped(trial)
 
 
 def _is_skipped(trial: FrozenTrial) -> bool:

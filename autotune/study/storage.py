@@ -26,7 +26,10 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from autotune.errors import UserError
 from autotune.measure.outcome import Status
 from autotune.search.encoding import Encoding
-from autotune.search.point_sampler import INTERRUPTED_ATTRIBUTE
+from autotune.search.point_sampler import (
+    CHECKED_ATTRIBUTE,
+    INTERRUPTED_ATTRIBUTE,
+)
 from autotune.space.point import Point
 from autotune.study.trial_record import TrialRecord
 
@@ -232,6 +235,7 @@ def _attributes(record: TrialRecord) -> dict[str, object]:
         "peak_memory_bytes": record.outcome.peak_memory_bytes,
         # As people write them: Optuna has the index of an ordered choice.
         "parameters": dict(record.parameters),
+        CHECKED_ATTRIBUTE: record.was_checked,
         # False where the value is a stand-in for a time that could not be measured.
         "measured": record.outcome.batch_time_s is not None,
     }

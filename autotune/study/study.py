@@ -149,14 +149,11 @@ class Study:
     def interrupted_points(self) -> list[Point]:
         """Points of trials that were to run and ended without a result, oldest first.
 
-        Such a trial has a folder, or what was passed over for it is kept, right after it. A
-        proposal that a sweep died over before that is made, and judged, anew.
+        Such a trial has a folder. A proposal that a sweep died over before that is made, and
+        judged by the memory gate, anew.
         """
-        skipped = {r.trial: r.parameters for r in self.records if not r.was_launched}
         return [
-            point
-            for number, point in self.store.interrupted()
-            if self.paths.trial(number).exists() or skipped.get(number + 1, point) != point
+            point for number, point in self.store.interrupted() if self.paths.trial(number).exists()
         ]
 
     def close_running(self, reason: str) -> None:

@@ -20,14 +20,16 @@ _REQUIRED = ("trial", "parameters", "status", "reason")
 class GateNote:
     """What the memory gate expected of a point before its launch.
 
-    fits: probability of staying within the limit. predicted_peak_bytes: None where no
+    fits: probability of staying within the limit. predicted_peak_bytes: None, as fits, where no
     prediction was calibrated. checked: the gate refused the point, and it was launched all the
-    same.
+    same. passed_over: it was launched in place of a point that promised more, which the gate
+    refused.
     """
 
-    fits: float
+    fits: float | None
     predicted_peak_bytes: int | None
     checked: bool = False
+    passed_over: bool = False
 
     def to_data(self) -> dict[str, Any]:
         """As plain values."""
@@ -35,17 +37,20 @@ class GateNote:
             "fits": self.fits,
             "predicted_peak_bytes": self.predicted_peak_bytes,
             "checked": self.checked,
+            "passed_over": self.passed_over,
         }
 
     @classmethod
     def from_data(cls, entry: Mapping[str, Any]) -> GateNote:
         """From what `to_data` gave. Raises ValueError, TypeError or KeyError."""
-        fits, checked = _finite(entry["fits"]), entry["checked"]
-        if fits is None or not 0 <= fits <= 1:
+        fits = _finite(entry["fits"])
+        if fits is not None and not 0 <= fits <= 1:
             raise ValueError(f"gate.fits is no probability: {fits!r}")
-        if not isinstance(checked, bool):
-            raise ValueError(f"gate.checked is neither true nor false: {checked!r}")
-        return cls(fits, _count(entry["predicted_peak_bytes"]), checked)
+        checked, passed_over = entry["checked"], entry["passed_over"]
+        for name, flag in (("checked", checked), ("passed_over", passed_over)):
+            if not isinstance(flag, bool):
+                raise ValueError(f"gate.{name} is neither true nor false: {flag!r}")
+        return cls(fits, _count(entry["predicted_peak_bytes"]), checked, passed_over)
 
 
 @dataclass(frozen=True)

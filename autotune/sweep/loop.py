@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from autotune.certify.doubts import next_doubt, steady_seconds
 from autotune.certify.results import next_repeat
 from autotune.measure.outcome import Status
 from autotune.ports import Launcher
 from autotune.search.gate import MemoryGatekeeper
+from autotune.search.guided.belief import Knowledge
+from autotune.search.guided.blas import one_thread
 from autotune.search.point_sampler import PointSampler
 from autotune.space.point import Point
 from autotune.study.best import record_of
@@ -50,8 +53,8 @@ class SweepEnd(StrEnum):
 class Sweep:
     """The loop. `first` are points that are tried before the sampler is asked.
 
-    changed: called after every kept result, to export what is best now. gatekeeper: None to
-    launch whatever the sampler proposes.
+    knowledge: of the space, beforehand. changed: called after every kept result, to export what
+    is best now. gatekeeper: None to launch whatever the sampler proposes.
     """
 
     study: Study
@@ -59,6 +62,7 @@ class Sweep:
     launcher: Launcher
     sampler: PointSampler
     plan: SweepPlan
+    knowledge: Knowledge
     listener: Listener
     changed: Callable[[], None]
     first: list[Point] = field(default_factory=list)
@@ -166,12 +170,20 @@ class Sweep:
                 point = self._queue.pop(0)
                 note = self.proposer.note(point)
                 self.bench.start_trial(self.study.ask_for(point), point, note)
+            elif (doubtful := self._next_doubt()) is not None:
+                self.bench.start_repeat(Role.RECHECK, doubtful, 0)
             else:
+                self.sampler.steady_s = steady_seconds(self.study.space, self.bench.results)
                 proposal = self.proposer.propose()
                 if proposal is None:
                     return SweepEnd.SPACE_USED
                 self.bench.start_trial(proposal.number, proposal.point, proposal.note)
         return None
+
+    def _next_doubt(self) -> Point | None:
+        again = [trial.point for trial in self.bench.running if trial.role is not None]
+        with one_thread():
+            return next_doubt(self.study.space, self.bench.results, self.knowledge, again)
 
     def _refused(self, record: TrialRecord) -> None:
         self.listener.finished(record, self.progress())

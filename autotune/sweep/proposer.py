@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autotune.measure.outcome import Outcome, Status
 from autotune.search.gate import Forecast, MemoryGate, MemoryGatekeeper, Refusal
@@ -83,26 +83,25 @@ class Proposer:
         with one_thread():
             return self._expected(point)
 
-    def _expected(self, point: Point) -> GateNote | None:
+    def _expected(self, point: Point, passed_over: bool = False) -> GateNote | None:
         gate = self._gate()
         refusal = gate.refusal(point)
         if refusal is not None:
             return _note(refusal.fits, refusal.forecast, checked=True)
         forecast = gate.forecast(point)
-        return None if forecast is None else _note(forecast.fits, forecast, checked=False)
+        if forecast is None and not passed_over:
+            return None
+        fits = None if forecast is None else forecast.fits
+        return replace(_note(fits, forecast, checked=False), passed_over=passed_over)
 
     def _asked(self) -> Proposal | None:
         """The sampler's proposal, None where the gate refuses it for good."""
         number, point = self.study.ask(self.sampler)
         gate = self._gate()
-        for passed in self.sampler.passed_over:
-            # None where rounding decides: the sampler looked at many points at once.
-            if (refusal := gate.refusal(passed)) is not None:
-                self._skip(self.study.ask_for(passed), passed, refusal)
         refusal = gate.refusal(point)
         # A sampler that looks at the gate would propose the same again.
         if refusal is None or gate.is_checked(point) or self.sampler.avoids_refused:
-            return Proposal(number, point, self._expected(point))
+            return Proposal(number, point, self._expected(point, self.sampler.passed_over))
         self._skip(number, point, refusal)
         return None
 
@@ -174,6 +173,6 @@ class Proposer:
         return count
 
 
-def _note(fits: float, forecast: Forecast | None, checked: bool) -> GateNote:
+def _note(fits: float | None, forecast: Forecast | None, checked: bool) -> GateNote:
     peak = None if forecast is None else round(forecast.peak_bytes)
     return GateNote(fits, peak, checked)

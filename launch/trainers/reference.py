@@ -7,6 +7,7 @@ rest of that configuration, complete but for the tuned parameters.
 from __future__ import annotations
 
 import copy
+import dataclasses
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -109,6 +110,18 @@ class ReferenceTrainer:
             config.setdefault(group, {})[key] = value
         config["device"] = {"type": self.device}
         return config
+
+    def native(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The configuration as the trainer reads it."""
+        from launch.reference.config import parse_config
+        from launch.reference.schema import ConfigError
+
+        if not set(values) <= set(_PARAMETERS):
+            return None
+        try:
+            return dataclasses.asdict(parse_config(self.config(values)))
+        except ConfigError:
+            return None
 
     def trial_program(
         self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path

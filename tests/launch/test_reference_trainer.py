@@ -84,3 +84,16 @@ def test_what_is_exported_measures_nothing() -> None:
 
 def test_its_ranks_end_when_they_are_asked_to() -> None:
     assert TRAINER.heeds_finish
+
+
+def test_what_the_trainer_runs_with_is_equal_for_values_that_change_nothing() -> None:
+    """A default that is said and one that is not are the same run; other values are not."""
+    plain = TRAINER.native({"micro_batch_size": 1})
+    assert plain is not None
+    assert TRAINER.native({"micro_batch_size": 1, "sp_degree": 1, "offload_blocks": 0}) == plain
+    assert TRAINER.native({"micro_batch_size": 1, "offload_blocks": 1}) != plain
+
+
+@pytest.mark.parametrize("values", [{"nope": 1}, {"micro_batch_size": 0}, {"sp_degree": "x"}])
+def test_values_that_the_trainer_does_not_take_are_no_run(values: dict[str, Any]) -> None:
+    assert TRAINER.native(values) is None

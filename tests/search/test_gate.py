@@ -16,6 +16,7 @@ from autotune.search.gate import MemoryGatekeeper
 from autotune.search.guided.belief import Knowledge
 from autotune.space.definition import SpaceDefinition
 from autotune.space.legal import LegalSpace
+from autotune.space.point import Point
 
 from .gate_case import (
     LIMIT,
@@ -116,15 +117,23 @@ def test_what_was_refused_stays_open_to_a_sampler_that_looks_at_the_gate(
     study.add_trial(skip)
     made = make_sampler(sampler, encoding, 0, Knowledge(LIMIT))
     assert refused_row not in made.taken(study)
-    assert made.skipped(study) == {refused_row}
     made.gatekeeper = MemoryGatekeeper(encoding, Knowledge(LIMIT), 0)
     assert (refused_row not in made.taken(study)) is is_open
     assert len(made.untaken(study)) == len(planted.codes) - (1 if is_open else 2)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_guided_sampler_proposes_what_passes_and_says_what_tempted_it(
-    planted: LegalSpace, seed: int
+def ask(study: optuna.Study, encoding: Encoding) -> Point:
+    """A proposal, that runs from now on."""
+    asked = study.ask()
+    for name in asked.relative_params:
+        asked._suggest(name, encoding.distributions[name])
+    return encoding.decode(asked.params)
+
+
+@pytest.mark.parametrize("since_check", [9, 10])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_guided_sampler_proposes_what_passes_and_now_and_then_what_tempts_it(
+    planted: LegalSpace, seed: int, since_check: int
 ) -> None:
     encoding = Encoding(planted)
     seen = random.Random(seed).sample(list(planted.points), 30)
@@ -133,18 +142,19 @@ def test_the_guided_sampler_proposes_what_passes_and_says_what_tempted_it(
     )
     for number, p in enumerate(seen):
         # The faster the more memory: whatever tempts does not fit.
-        study.add_trial(trial(encoding, number, planted_run(p), 1000 / planted_peak(p)))
+        added = trial(encoding, number, planted_run(p), 1000 / planted_peak(p))
+        if number == len(seen) - 1 - since_check:
+            added.set_user_attr("checked", True)
+        study.add_trial(added)
     gatekeeper = sampler.gatekeeper = MemoryGatekeeper(encoding, Knowledge(LIMIT), seed)
     gate = gatekeeper.gate(study.trials)
-    proposed = encoding.decode(study.ask().relative_params)
-    if gate.refusal(proposed) is None:
-        [tempting] = sampler.passed_over
-        assert planted_peak(tempting) > LIMIT
-        assert gate.refusal(tempting) is not None
-        assert not gate.is_checked(tempting)
-    else:
-        assert gate.is_checked(proposed)
-        assert sampler.passed_over == ()
+    assert gate.since_check == since_check
+    proposed = ask(study, encoding)
+    assert sampler.passed_over  # for once in its place
+    assert (gate.refusal(proposed) is None) is (since_check < 10)
+    if since_check == 10:  # one check at a time
+        again = ask(study, encoding)
+        assert gatekeeper.gate(study.trials).refusal(again) is None
 
 
 def test_about_one_in_ten_is_checked_and_always_the_same(planted: LegalSpace) -> None:

@@ -95,10 +95,11 @@ def test_a_whole_file_needs_no_repair(journal: Journal[TrialRecord]) -> None:
             for gate in (
                 "[1]",
                 '{"fits": 0.5}',
-                '{"fits": 2, "predicted_peak_bytes": 1, "checked": true}',
-                '{"fits": null, "predicted_peak_bytes": 1, "checked": true}',
-                '{"fits": 0.5, "predicted_peak_bytes": "x", "checked": true}',
-                '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": 1}',
+                '{"fits": 2, "predicted_peak_bytes": 1, "checked": true, "passed_over": false}',
+                '{"fits": 0.5, "predicted_peak_bytes": "x", "checked": true, "passed_over": false}',
+                '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": 1, "passed_over": false}',
+                '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": true, "passed_over": 0}',
+                '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": true}',
             )
         ),
     ],
@@ -122,7 +123,8 @@ def test_what_tells_nothing_about_its_point_does_not_count() -> None:
 
 def test_a_line_says_what_the_gate_expected() -> None:
     told = replace(record(0), gate=GateNote(0.25, 900, checked=True)).to_data()
-    assert told["gate"] == {"fits": 0.25, "predicted_peak_bytes": 900, "checked": True}
+    gate = {"fits": 0.25, "predicted_peak_bytes": 900, "checked": True, "passed_over": False}
+    assert told["gate"] == gate
     assert "gate" not in record(0).to_data()
 
 

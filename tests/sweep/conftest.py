@@ -70,6 +70,9 @@ class PlainTrainer:
     def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
         return {"point": dict(point)}
 
+    def native(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        return dict(values)
+
     def trial_program(
         self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
     ) -> RankProgram:
@@ -194,6 +197,7 @@ class Bench:
             launcher=self.launcher,
             sampler=make_sampler(sampler, encoding, 0, knowledge),
             plan=plan,
+            knowledge=knowledge,
             listener=self.listener,
             changed=lambda: None,
             first=self.first,

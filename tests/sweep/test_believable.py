@@ -177,3 +177,31 @@ def test_every_trial_is_profiled_lightly_and_baseline_and_finalists_in_full(benc
     for repeat in bench.study.repeats:
         wanted = "full" if (repeat.role, repeat.round) == (Role.CERTIFY, 0) else "none"
         assert planned[FIRST_LAUNCH + repeat.number] == wanted
+
+
+def test_a_disturbed_run_is_repeated_before_the_search_goes_on(bench: Bench) -> None:
+    """And the sampler sees what the point takes in steady runs."""
+    machine = Machine(noise=0.002, slow_half=fastest(bench))
+    machine.bench = bench
+    bench.certify, bench.storage = CertifySettings(), "sqlite://"
+    bench.run(machine, sampler="guided", max_trials=24)
+    assert bench.study is not None
+    point = fastest(bench)
+    [first] = [r for r in bench.records if r.parameters == point]
+    again = [
+        repeat.record
+        for repeat in bench.study.repeats
+        if repeat.role is Role.RECHECK and repeat.record.parameters == point
+    ]
+    assert again
+    assert again[0].started_at < max(r.started_at for r in bench.records)
+    assert first.outcome.batch_time_s == pytest.approx(1.3 * time_of(point), rel=0.05)
+    [steady] = {
+        seconds
+        for code, seconds in bench.sweep.sampler.steady_s.items()
+        if code == bench.study.encoding.row_of(point).tobytes()
+    }
+    assert steady == pytest.approx(time_of(point), rel=0.05)
+    doubted = [r for r in bench.study.repeats if r.role is Role.RECHECK]
+    assert len(bench.records) == 24  # repeats are none of the budget
+    assert len(doubted) < 24 / 2

@@ -80,12 +80,12 @@ def test_a_gate_that_is_wrong_corrects_itself(bench: Bench, sampler: str) -> Non
         return runs(1 / point["batch"], 1300 if crowded else 300)
 
     bench.run(at_first_crowded, sampler=sampler, max_trials=1000)
-    refused = {r.parameters for r in skipped(bench)}
-    assert refused
+    assert any(
+        r.gate is not None and (r.gate.passed_over or r in skipped(bench)) for r in bench.records
+    )
     summary = GateSummary.of(bench.records)
     assert summary.right < summary.checked
     assert {r.parameters for r in launched(bench)} == set(space.points)
-    assert summary.avoided == 0
     assert {r.attempt for r in launched(bench)} == {1}  # a refusal is no attempt
 
 

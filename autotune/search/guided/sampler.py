@@ -19,6 +19,7 @@ from optuna.trial import FrozenTrial
 from autotune.search.encoding import Encoding
 from autotune.search.guided.belief import Knowledge
 from autotune.search.guided.blas import one_thread
+from autotune.search.guided.epochs import epoch_start
 from autotune.search.guided.fit import Fitted
 from autotune.search.guided.geometry import Codes, Floats, Geometry
 from autotune.search.guided.history import History, HistoryReader
@@ -81,7 +82,7 @@ class GuidedSampler(PointSampler):
 
     def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
         """The untried point with the largest expected improvement that is likely to run."""
-        self.passed_over = ()
+        self.passed_over = False
         others = [t for t in study.get_trials(deepcopy=False) if t.number != trial.number]
         history = self._reader.read(others, self.steady_s)
         generator = np.random.default_rng(seed)
@@ -98,28 +99,15 @@ class GuidedSampler(PointSampler):
         worth = self._worth(epoch, history, pool, improvement)
         if gate is not None:
             refused = gate.refused(pool)
-            tempting = self._tempting(pool, refused, improvement, study)
-            if tempting is not None and gate.is_checked(tempting):
-                return tempting
-            self.passed_over = () if tempting is None else (tempting,)
+            if improvement is not None:  # else nothing is known to promise more
+                best = int(np.argmax(improvement))
+                self.passed_over = bool(refused[best])
+                if self.passed_over and gate.check_is_due:
+                    return self.encoding.space.decode(pool[best])
             pool, worth = pool[~refused], worth[~refused]
         if not len(pool):
             return self._any(gate, study, seed)
         return self.encoding.space.decode(pool[_largest(worth, generator)])
-
-    def _tempting(
-        self, pool: Codes, refused: np.ndarray, improvement: Floats | None, study: Study
-    ) -> Point | None:
-        """What a search blind to memory would try next, if the gate refuses it.
-
-        Each point once: such a search would have tried it, and gone on.
-        """
-        if improvement is None:
-            return None
-        known = self.skipped(study)
-        is_new = np.array([row.tobytes() not in known for row in pool])
-        best = int(np.argmax(np.where(is_new, improvement, -np.inf)))
-        return self.encoding.space.decode(pool[best]) if is_new[best] and refused[best] else None
 
     def _any(self, gate: Gate | None, study: Study, seed: int) -> Point:
         """Any untried point of the whole space, one that the gate admits if there is one."""
@@ -154,9 +142,8 @@ class GuidedSampler(PointSampler):
     def _epoch(self, history: History) -> _Epoch:
         """The epoch that the history has reached, from its first runs alone."""
         start = history.first(epoch_start(len(history)))
-        key = hashlib.sha256(
-            b"".join(a.tobytes() for a in (start.rows, start.seconds, start.usable))
-        ).hexdigest()
+        told = (start.rows, start.seconds, start.peaks, start.usable, start.out_of_memory)
+        key = hashlib.sha256(b"/".join(array.tobytes() for array in told)).hexdigest()
         if key not in self._epochs:
             self._epochs.clear()
             time = fit_time(self._geometry, start, self.knowledge)
@@ -188,16 +175,6 @@ class GuidedSampler(PointSampler):
     def _untried(self, rows: Codes, study: Study) -> Codes:
         taken = self.taken(study)
         return rows[[row.tobytes() not in taken for row in rows]]
-
-
-def epoch_start(runs: int) -> int:
-    """The largest number of runs, up to this one, at which an epoch begins."""
-    start = 0
-    while True:
-        following = start + min(max(1, start // 12), 32)
-        if following > runs:
-            return start
-        start = following
 
 
 def _incumbent(model: TimeModel, history: History) -> float:
