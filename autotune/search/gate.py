@@ -26,7 +26,7 @@ from autotune.search.guided.fit import Fitted
 from autotune.search.guided.geometry import Codes, Geometry
 from autotune.search.guided.history import History, HistoryReader
 from autotune.search.guided.memory_model import MemoryModel, fit_memory, model_memory
-from autotune.search.guided.vocabulary import memory_directions
+from autotune.search.guided.vocabulary import memory_slopes
 from autotune.search.point_sampler import CHECKED_ATTRIBUTE, was_launched
 from autotune.space.point import Point
 
@@ -183,7 +183,7 @@ class MemoryGatekeeper:
         parameters = self.encoding.space.parameters
         self._reader = HistoryReader(self.encoding)
         self._geometry = Geometry.of(parameters)
-        self._directions = memory_directions(parameters)
+        self._slopes = memory_slopes(parameters)
 
     def gate(self, trials: Iterable[FrozenTrial]) -> MemoryGate:
         """The gate after these trials; those that still run play no part."""
@@ -200,14 +200,14 @@ class MemoryGatekeeper:
         if limit is None or _whole_peaks(history) < _LEAST_PEAKS:
             return MemoryGate(self.encoding, self.seed, limit, dominance)
         fitted = self._fitted(history.first(epoch_start(len(history))))
-        model = model_memory(fitted, self._directions, history, self.knowledge)
+        model = model_memory(fitted, self._slopes, history, self.knowledge)
         return MemoryGate(self.encoding, self.seed, limit, dominance, model, fitted.noise)
 
     def _fitted(self, start: History) -> Fitted:
         return _latest(
             self._fits,
             _key(start),
-            lambda: fit_memory(self._geometry, self._directions, start, self.knowledge),
+            lambda: fit_memory(self._geometry, self._slopes, start, self.knowledge),
         )
 
 

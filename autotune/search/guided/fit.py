@@ -22,7 +22,7 @@ from autotune.search.guided.kernel import (
 )
 
 _JITTER = 1e-8
-_ITERATIONS = 40
+_ITERATIONS = 15
 # In standard deviations of the prior: how far a value may go from what is expected.
 _FARTHEST = 3.0
 

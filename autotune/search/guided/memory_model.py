@@ -33,8 +33,7 @@ PRIOR_AROUND_BELIEF = KernelPrior(
 # Where only "fits" and "does not" is known, the side of a point is told by so much: beyond
 # the straight lines there is more that decides.
 _SIDE_NOISE = 0.35
-# What a parameter is known to do to memory, from its middle to its end.
-_KNOWN_SLOPE = 1.05
+_SIDE_SLOPE = 1.05
 _LEAST_FITTED = 5
 _MOST_FITTED = 64
 _MOST_KEPT = 150
@@ -88,11 +87,11 @@ class _Offset:
 
 
 def fit_memory(
-    geometry: Geometry, directions: Floats, history: History, knowledge: Knowledge
+    geometry: Geometry, slopes: Floats, history: History, knowledge: Knowledge
 ) -> Fitted:
     """The kernel of the peaks of a history, where enough of them are known."""
     known = np.flatnonzero(_known(history, knowledge))[-_MOST_FITTED:]
-    offset = _offset(geometry, directions, history, knowledge)
+    offset = _offset(geometry, slopes, history, knowledge)
     prior = PRIOR if offset.believed(history.rows[:1]) is None else PRIOR_AROUND_BELIEF
     if len(known) < _LEAST_FITTED:
         return Fitted(prior.kernel(geometry), prior.noise)
@@ -102,7 +101,7 @@ def fit_memory(
 
 
 def model_memory(
-    fitted: Fitted, directions: Floats, history: History, knowledge: Knowledge
+    fitted: Fitted, slopes: Floats, history: History, knowledge: Knowledge
 ) -> MemoryModel:
     """What the runs of a history say about memory.
 
@@ -121,19 +120,19 @@ def model_memory(
         noise=fitted.noise,
         side_noise=fitted.noise if known.any() else _SIDE_NOISE,
     )
-    offset = _offset(fitted.kernel.geometry, directions, history, knowledge)
+    offset = _offset(fitted.kernel.geometry, slopes, history, knowledge)
     return MemoryModel(Margin.of(fitted.kernel, evidence, offset.at(rows)), offset)
 
 
-def _offset(
-    geometry: Geometry, directions: Floats, history: History, knowledge: Knowledge
-) -> _Offset:
-    slopes = tuple(
-        -_KNOWN_SLOPE * direction * ranks
-        for direction, ranks in zip(directions[list(geometry.columns)], geometry.ranks, strict=True)
-    )
+def _offset(geometry: Geometry, slopes: Floats, history: History, knowledge: Knowledge) -> _Offset:
     known = _known(history, knowledge)
-    return _Offset(geometry, slopes, knowledge, history.rows[known], history.peaks[known])
+    # Without a peak headroom has no scale: what counts is that every direction counts alike.
+    steep = slopes if known.any() else _SIDE_SLOPE * np.sign(slopes)
+    expected = tuple(
+        -slope * ranks
+        for slope, ranks in zip(steep[list(geometry.columns)], geometry.ranks, strict=True)
+    )
+    return _Offset(geometry, expected, knowledge, history.rows[known], history.peaks[known])
 
 
 def _known(history: History, knowledge: Knowledge) -> np.ndarray:

@@ -23,9 +23,9 @@ class Risk:
     sure: float = 0.85
 
     @classmethod
-    def of(cls, directions: Floats) -> Risk:
+    def of(cls, slopes: Floats) -> Risk:
         """Where it is not known how any parameter changes memory, more must be found out."""
-        return cls(free=1.0) if directions.any() else cls(free=2.0, share=0.4, sure=0.8)
+        return cls(free=1.0) if slopes.any() else cls(free=2.0, share=0.4, sure=0.8)
 
     def allowed(self, launches: int, failures: int, runs: Floats) -> np.ndarray:
         """Which candidates (of bool) may be launched, given their probabilities of running.

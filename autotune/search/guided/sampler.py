@@ -29,7 +29,7 @@ from autotune.search.guided.pool import SMALL, broad_pool
 from autotune.search.guided.risk import Risk
 from autotune.search.guided.time_model import TimeModel, fit_time, model_time
 from autotune.search.guided.usable import model_usable
-from autotune.search.guided.vocabulary import memory_directions
+from autotune.search.guided.vocabulary import memory_slopes
 from autotune.search.point_sampler import Gate, PointSampler
 from autotune.space.point import Point
 
@@ -68,8 +68,8 @@ class GuidedSampler(PointSampler):
         super().__init__(encoding, seed)
         self.knowledge = knowledge or Knowledge()
         self._geometry = Geometry.of(encoding.space.parameters)
-        self._directions = memory_directions(encoding.space.parameters)
-        self.risk = risk or Risk.of(self._directions)
+        self._slopes = memory_slopes(encoding.space.parameters)
+        self.risk = risk or Risk.of(self._slopes)
         self._reader = HistoryReader(encoding)
         self._epochs: dict[str, _Epoch] = {}
 
@@ -130,7 +130,7 @@ class GuidedSampler(PointSampler):
         self, epoch: _Epoch, history: History, rows: Codes, improvement: Floats | None
     ) -> Floats:
         """Logarithm of the expected improvement that a run of each row brings."""
-        usable = model_usable(epoch.memory, self._directions, history, self.knowledge)
+        usable = model_usable(epoch.memory, self._slopes, history, self.knowledge)
         runs = usable.runs(rows)
         certain = np.log(np.maximum(runs, _LEAST_PROBABILITY))
         if improvement is None:
@@ -147,7 +147,7 @@ class GuidedSampler(PointSampler):
         if key not in self._epochs:
             self._epochs.clear()
             time = fit_time(self._geometry, start, self.knowledge)
-            memory = fit_memory(self._geometry, self._directions, start, self.knowledge)
+            memory = fit_memory(self._geometry, self._slopes, start, self.knowledge)
             self._epochs[key] = _Epoch(time, memory, self._pool(start, time, memory))
         return self._epochs[key]
 

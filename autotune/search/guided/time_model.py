@@ -15,7 +15,8 @@ from autotune.search.guided.kernel import Amplitudes
 from autotune.search.guided.regression import Regression
 
 # In units of the spread of the logarithms of the measured times. The first expects that
-# parameters act mostly each for itself, the second that what is near alike counts.
+# parameters act mostly each for itself, the second that what is near alike counts, and that
+# runs of one point hardly differ.
 PRIORS = (
     KernelPrior(
         length=1.0,
@@ -25,7 +26,7 @@ PRIORS = (
     KernelPrior(
         length=0.5,
         amplitudes=Amplitudes(constant=1.0, slope=0.0, main=0.5, pair=0.5, joint=0.7),
-        noise=0.05,
+        noise=0.01,
     ),
 )
 # Logarithms of a study's times spread at least so much, whatever the first few say; and so
@@ -35,8 +36,8 @@ _LEAST_SPREAD_AROUND_BELIEF = 0.1
 # A run that was stopped early tells its time with so many times the usual noise variance.
 _ROUGH = 9.0
 _LEAST_FITTED = 3
-_MOST_FITTED = 64
-_MOST_KEPT = 200
+_MOST_FITTED = 128
+_MOST_KEPT = 300
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,12 @@ class Usable:
         return probability
 
 
-def model_usable(
-    fitted: Fitted, directions: Floats, history: History, knowledge: Knowledge
-) -> Usable:
+def model_usable(fitted: Fitted, slopes: Floats, history: History, knowledge: Knowledge) -> Usable:
     """From all runs, whatever they came to."""
     has_peaks = knowledge.limit_bytes is not None and bool(np.isfinite(history.peaks).any())
     if history.usable.all() and len(history) >= _TRUSTED_AFTER and not has_peaks:
         return Usable(())
-    parts = [model_memory(fitted, directions, history, knowledge)]
+    parts = [model_memory(fitted, slopes, history, knowledge)]
     if has_peaks and history.failed.any():
         parts.append(model_failures(fitted.kernel.geometry, history))
     return Usable(tuple(parts))

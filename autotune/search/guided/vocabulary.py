@@ -7,6 +7,7 @@ for certain.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -47,12 +48,26 @@ _DECREASES = (
 )
 
 
-def memory_directions(parameters: Sequence[Parameter]) -> Floats:
-    """(parameters,): 1 where peak memory grows with the choices, -1 where it falls, else 0.
+# By how much the logarithm of memory changes from the middle of the choices to their end, where
+# the choices do not tell: for blocks that are offloaded, 0 of them included, or for names.
+_UNTOLD = 0.25
 
-    From `memory:` where it is given, else from the names of ordered parameters.
+
+def memory_slopes(parameters: Sequence[Parameter]) -> Floats:
+    """(parameters,): how the logarithm of peak memory is expected to grow, 0 for no expectation.
+
+    From the middle of the choices to the last; below 0 where memory falls. The direction is from
+    `memory:` where it is given, else from the names of ordered parameters. Activations, most of
+    what varies, go with the product of batch sizes and degrees.
     """
-    return np.array([_direction(parameter) for parameter in parameters], dtype=float)
+    return np.array([_direction(p) * _reach(p.choices) for p in parameters], dtype=float)
+
+
+def _reach(choices: Sequence[object]) -> float:
+    numbers = [choice for choice in choices if isinstance(choice, int | float)]
+    if len(numbers) < len(choices) or min(numbers) <= 0:
+        return _UNTOLD
+    return math.log(max(numbers) / min(numbers)) / 2
 
 
 def _direction(parameter: Parameter) -> int:

@@ -10,13 +10,13 @@ from autotune.search.guided.geometry import Codes, Floats, Geometry
 from autotune.search.guided.history import History
 from autotune.search.guided.memory_model import MemoryModel, fit_memory, model_memory
 from autotune.search.guided.usable import Usable, model_usable
-from autotune.search.guided.vocabulary import memory_directions
+from autotune.search.guided.vocabulary import memory_slopes
 from tests.search.guided.planted import kinds, ladder, space_of
 
 SPACE = space_of({"micro_batch_size": ladder(5), "tp": ladder(4), "kind": kinds(3), "x": ladder(4)})
 GEOMETRY = Geometry.of(SPACE.parameters)
-DIRECTIONS = memory_directions(SPACE.parameters)
-NO_DIRECTIONS = np.zeros(4)
+SLOPES = memory_slopes(SPACE.parameters)
+NO_SLOPES = np.zeros(4)
 MICRO_BATCH, TP, KIND, X = SPACE.codes.T
 
 LIMIT = 50.0
@@ -50,20 +50,18 @@ def some(count: int, seed: int = 0) -> Codes:
     return SPACE.codes[np.random.default_rng(seed).permutation(len(SPACE.codes))[:count]]
 
 
-def model(
-    history: History, knowledge: Knowledge, directions: Floats = NO_DIRECTIONS
-) -> MemoryModel:
-    fitted = fit_memory(GEOMETRY, directions, history, knowledge)
-    return model_memory(fitted, directions, history, knowledge)
+def model(history: History, knowledge: Knowledge, slopes: Floats = NO_SLOPES) -> MemoryModel:
+    fitted = fit_memory(GEOMETRY, slopes, history, knowledge)
+    return model_memory(fitted, slopes, history, knowledge)
 
 
-def usable(history: History, knowledge: Knowledge, directions: Floats = NO_DIRECTIONS) -> Usable:
-    fitted = fit_memory(GEOMETRY, directions, history, knowledge)
-    return model_usable(fitted, directions, history, knowledge)
+def usable(history: History, knowledge: Knowledge, slopes: Floats = NO_SLOPES) -> Usable:
+    fitted = fit_memory(GEOMETRY, slopes, history, knowledge)
+    return model_usable(fitted, slopes, history, knowledge)
 
 
 def test_before_any_run_names_say_what_is_likelier_to_fit() -> None:
-    fits = model(history_of(SPACE.codes[:0], False), Knowledge(), DIRECTIONS).fits(SPACE.codes)
+    fits = model(history_of(SPACE.codes[:0], False), Knowledge(), SLOPES).fits(SPACE.codes)
     alike = fits[(KIND == 0) & (X == 0)].reshape(5, 4)  # micro-batches by parallelism
     assert (np.diff(alike, axis=0) < 0).all()
     assert (np.diff(alike, axis=1) > 0).all()
@@ -74,13 +72,13 @@ def test_before_any_run_without_names_all_is_alike() -> None:
     assert fits == pytest.approx(np.full(len(fits), 0.5))
 
 
-@pytest.mark.parametrize("directions", [DIRECTIONS, NO_DIRECTIONS], ids=["names", "blind"])
+@pytest.mark.parametrize("slopes", [SLOPES, NO_SLOPES], ids=["names", "blind"])
 @pytest.mark.parametrize(
     ("has_peaks", "limit"), [(True, LIMIT), (False, None)], ids=["peaks", "sides"]
 )
-def test_what_fits_is_learned(directions: Floats, has_peaks: bool, limit: float | None) -> None:
+def test_what_fits_is_learned(slopes: Floats, has_peaks: bool, limit: float | None) -> None:
     """From 40 of 240 points; with peaks far better than by sides alone."""
-    fits = model(history_of(some(40), has_peaks), Knowledge(limit), directions).fits(SPACE.codes)
+    fits = model(history_of(some(40), has_peaks), Knowledge(limit), slopes).fits(SPACE.codes)
     wrong = ((fits > 0.5) != FITS).mean()
     assert wrong < (0.05 if has_peaks else 0.15)
     assert min(FITS.mean(), 1 - FITS.mean()) > 0.25  # guessing is wrong that often
@@ -170,6 +168,6 @@ def test_a_belief_that_is_off_by_a_factor_is_corrected() -> None:
 
 def test_a_belief_without_an_answer_is_none() -> None:
     history = history_of(some(12), True)
-    expected = model(history, Knowledge(LIMIT), DIRECTIONS).fits(SPACE.codes)
+    expected = model(history, Knowledge(LIMIT), SLOPES).fits(SPACE.codes)
     silent = Knowledge(LIMIT, _Believes(None))
-    assert model(history, silent, DIRECTIONS).fits(SPACE.codes) == pytest.approx(expected)
+    assert model(history, silent, SLOPES).fits(SPACE.codes) == pytest.approx(expected)

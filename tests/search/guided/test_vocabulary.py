@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
-from autotune.search.guided.vocabulary import memory_directions
+from autotune.search.guided.vocabulary import memory_slopes
 from autotune.space.definition import Parameter
 
 
 def direction(name: str, **rest: Any) -> float:
+    return float(np.sign(slope(name, **rest)))
+
+
+def slope(name: str, **rest: Any) -> float:
     entry = {"choices": [1, 2, 4], "ordered": True, **rest}
-    return float(memory_directions([Parameter.parse(name, entry)])[0])
+    return float(memory_slopes([Parameter.parse(name, entry)])[0])
 
 
 @pytest.mark.parametrize(
@@ -93,7 +99,21 @@ def test_choices_from_large_to_small_turn_the_name_round() -> None:
     assert direction("tp", choices=[8, 4, 2, 1], memory="decreases") == -1
 
 
-def test_a_direction_for_each_parameter() -> None:
+@pytest.mark.parametrize("choices", [[1, 2, 4], [4, 2, 1], [2, 4, 8], [1, 3, 4]])
+def test_memory_goes_with_the_number(choices: list[int]) -> None:
+    """From the middle of a fourfold range to its end it doubles, or halves."""
+    sign = 1 if choices[-1] > choices[0] else -1
+    assert slope("micro_batch_size", choices=choices) == pytest.approx(sign * math.log(2))
+    assert slope("tp", choices=choices) == pytest.approx(-sign * math.log(2))
+
+
+@pytest.mark.parametrize("choices", [[0, 4], [0, 2, 3, 5], [False, True], ["none", "some", "all"]])
+def test_choices_that_are_no_factors_tell_the_direction_and_little_more(choices: list[Any]) -> None:
+    """Of five blocks that are offloaded none may be five times better than any."""
+    assert slope("offload_blocks", choices=choices, memory="decreases") == -0.25
+
+
+def test_a_slope_for_each_parameter() -> None:
     entries = {"pp": {"choices": [1, 2], "ordered": True}, "kind": {"choices": ["a", "b"]}}
     parameters = [Parameter.parse(name, entry) for name, entry in entries.items()]
-    assert memory_directions(parameters).tolist() == [-1, 0]
+    assert memory_slopes(parameters) == pytest.approx([-math.log(2) / 2, 0])
