@@ -74,7 +74,10 @@ def sweep(model: str, sampler: str, seed: int, most: int, near: set[str]) -> Out
                 time.sleep(_TICK_S)
             program.send_signal(signal.SIGTERM)
             program.wait()
-        return device_time(paths, near)
+        outcome = device_time(paths, near)
+        if not outcome.trials:
+            raise SystemExit((Path(folder) / "log").read_text())
+        return outcome
 
 
 def main() -> None:

@@ -26,10 +26,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from autotune.errors import UserError
 from autotune.measure.outcome import Status
 from autotune.search.encoding import Encoding
-from autotune.search.point_sampler import (
-    CHECKED_ATTRIBUTE,
-    INTERRUPTED_ATTRIBUTE,
-)
+from autotune.search.point_sampler import CHECKED_ATTRIBUTE, INTERRUPTED_ATTRIBUTE
 from autotune.space.point import Point
 from autotune.study.trial_record import TrialRecord
 

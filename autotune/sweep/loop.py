@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from autotune.certify.doubts import next_doubt, steady_seconds
-from autotune.certify.results import next_repeat
+from autotune.certify.results import Results, next_repeat
 from autotune.measure.outcome import Status
 from autotune.ports import Launcher
 from autotune.search.gate import MemoryGatekeeper
@@ -70,6 +70,7 @@ class Sweep:
     _queue: list[Point] = field(default_factory=list)
     _started_at: float = 0.0
     _seen: _Seen | None = None
+    _without_doubt: Results | None = None
 
     def __post_init__(self) -> None:
         self.proposer = Proposer(
@@ -181,9 +182,16 @@ class Sweep:
         return None
 
     def _next_doubt(self) -> Point | None:
+        results = self.bench.results
+        # Asked for at every tick while a slot is free: no new run, no new doubt.
+        if results is self._without_doubt:
+            return None
         again = [trial.point for trial in self.bench.running if trial.role is not None]
         with one_thread():
-            return next_doubt(self.study.space, self.bench.results, self.knowledge, again)
+            point = next_doubt(self.study.space, results, self.knowledge, again)
+        if point is None:
+            self._without_doubt = results
+        return point
 
     def _refused(self, record: TrialRecord) -> None:
         self.listener.finished(record, self.progress())

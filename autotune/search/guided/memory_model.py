@@ -33,6 +33,7 @@ PRIOR_AROUND_BELIEF = KernelPrior(
 # Where only "fits" and "does not" is known, the side of a point is told by so much: beyond
 # the straight lines there is more that decides.
 _SIDE_NOISE = 0.35
+# There, what any parameter with a known direction does, from its middle to its end.
 _SIDE_SLOPE = 1.05
 _LEAST_FITTED = 5
 _MOST_FITTED = 64

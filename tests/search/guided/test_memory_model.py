@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -70,6 +72,21 @@ def test_before_any_run_names_say_what_is_likelier_to_fit() -> None:
 def test_before_any_run_without_names_all_is_alike() -> None:
     fits = model(history_of(SPACE.codes[:0], False), Knowledge()).fits(SPACE.codes)
     assert fits == pytest.approx(np.full(len(fits), 0.5))
+
+
+def test_once_a_peak_is_known_memory_goes_with_the_numbers() -> None:
+    """Before that no parameter's direction counts more than another's."""
+    ends = SPACE.codes[(KIND == 0) & (X == 0) & (MICRO_BATCH % 4 == 0) & (TP % 3 == 0)]
+    none = model(history_of(SPACE.codes[:0], False), Knowledge(), SLOPES)
+    alike = none.headroom(ends)[0].reshape(2, 2)
+    assert alike[0, 0] == pytest.approx(alike[1, 1])  # 16 times the batch on 8 times the ranks
+    # A peak that is just what is expected of tp=2 beside the middle of 1 to 8.
+    middle = SPACE.codes[(MICRO_BATCH == 2) & (TP == 1) & (KIND == 0) & (X == 0)]
+    one = replace(history_of(middle, True), peaks=np.array([LIMIT * 2**0.5]), seconds=np.ones(1))
+    ran = replace(one, usable=np.zeros(1, dtype=bool), out_of_memory=np.ones(1, dtype=bool))
+    known = model(ran, Knowledge(LIMIT), SLOPES).headroom(ends)[0].reshape(2, 2)
+    assert known[0] - known[1] == pytest.approx(np.log([16, 16]), abs=0.01)
+    assert known[:, 1] - known[:, 0] == pytest.approx(np.log([8, 8]), abs=0.01)
 
 
 @pytest.mark.parametrize("slopes", [SLOPES, NO_SLOPES], ids=["names", "blind"])
