@@ -15,17 +15,24 @@ class Risk:
 
     free: failures that are forgiven, to find out where memory ends. share: of the failures that
     random search would have had, so many are accepted beyond them. sure: the probability of
-    running that is asked for once there were more.
+    running that is asked for once there were more. unbounded: the weight of the probability of
+    running while nothing has failed yet: a first failure shows where memory ends, and whoever
+    only keeps away from the end does not find it.
     """
 
     free: float
     share: float = 0.35
     sure: float = 0.85
+    unbounded: float = 0.5
 
     @classmethod
     def of(cls, slopes: Floats) -> Risk:
         """Where it is not known how any parameter changes memory, more must be found out."""
         return cls(free=1.0) if slopes.any() else cls(free=2.0, share=0.4, sure=0.8)
+
+    def weight(self, failures: int) -> float:
+        """How much the logarithm of the probability of running counts after these failures."""
+        return 1.0 if failures else self.unbounded
 
     def allowed(self, launches: int, failures: int, runs: Floats) -> np.ndarray:
         """Which candidates (of bool) may be launched, given their probabilities of running.

@@ -137,7 +137,8 @@ class GuidedSampler(PointSampler):
             return certain  # whatever runs at all is what matters first
         failures = int((~history.usable).sum())
         allowed = self.risk.allowed(len(history), failures, runs)
-        return np.asarray(np.where(allowed, improvement + certain, -np.inf))
+        weighed = improvement + self.risk.weight(failures) * certain
+        return np.asarray(np.where(allowed, weighed, -np.inf))
 
     def _epoch(self, history: History) -> _Epoch:
         """The epoch that the history has reached, from its first runs alone."""

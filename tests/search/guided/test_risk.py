@@ -54,3 +54,11 @@ def test_where_nothing_is_known_more_is_forgiven() -> None:
     unknown, known = Risk.of(np.zeros(3)), Risk.of(np.array([0.0, -1.0, 0.0]))
     for failures in range(10):
         assert (known.allowed(10, failures, RUNS) <= unknown.allowed(10, failures, RUNS)).all()
+
+
+def test_the_first_failure_may_come_early_and_then_counts_in_full(risk: Risk) -> None:
+    """log(improvement) + weight log P: a point that is twice as good at P = 0.3 is worth a try."""
+    bold, careful = np.log(2.0), 0.0
+    chances = np.log(0.3), np.log(0.95)
+    assert bold + risk.weight(0) * chances[0] > careful + risk.weight(0) * chances[1]
+    assert bold + risk.weight(1) * chances[0] < careful + risk.weight(1) * chances[1]
