@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.certify.results import Results
-from autotune.certify.verdict import Measured, Verdict, verdict_of
-from autotune.ports import Placement, Trainer
+from autotune.certify.verdict import Measured, Verdict
+from autotune.ports import ExportPaths, Placement, Trainer
 from autotune.space.point import Point
 from autotune.study.identity import Identity
 from autotune.study.trial_record import TrialRecord
@@ -16,7 +16,7 @@ from autotune.study.trial_record import TrialRecord
 
 @dataclass(frozen=True)
 class ExportContext:
-    """What an export says besides the results. config_file: where it will lie."""
+    """What an export says besides the results. exported: where it will lie."""
 
     study: str
     model: str
@@ -24,18 +24,15 @@ class ExportContext:
     trainer: Trainer
     placement: Placement
     memory_limit_bytes: int
-    config_file: str
+    exported: ExportPaths
 
 
-def best_document(results: Results, context: ExportContext) -> dict[str, Any] | None:
-    """The content of `best.yaml` (docs/design.md, contract), or None while nothing is feasible.
+def best_document(verdict: Verdict, results: Results, context: ExportContext) -> dict[str, Any]:
+    """The content of `best.yaml` (docs/design.md, contract).
 
     Once a certification has shown no gain outside the noise, the baseline itself is exported,
     and the fastest other point is told beside it.
     """
-    verdict = verdict_of(results)
-    if verdict is None:
-        return None
     winner = verdict.winner
     return {
         "study": context.study,
@@ -50,9 +47,11 @@ def best_document(results: Results, context: ExportContext) -> dict[str, Any] | 
             "name": context.trainer.name,
             "config": context.trainer.config(winner.point),
             "command": list(
-                context.trainer.training_command(context.config_file, context.placement.world_size)
+                context.trainer.training_command(
+                    winner.point, context.exported, context.placement.world_size
+                )
             ),
-            "env": {},
+            "env": dict(context.trainer.environment(winner.point)),
         },
         "environment": dict(context.identity.environment),
     }

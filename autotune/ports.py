@@ -14,6 +14,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from autotune.space.definition import Rule
+
 DeviceType = Literal["cpu", "cuda", "npu"]
 
 
@@ -31,6 +33,11 @@ class RankProgram:
         cold. For programs whose import starts no threads and initialises no device, reads no
         variable that differs between ranks, and which seed their generators themselves; what
         their libraries read when they are imported belongs into `env`.
+    processes: who starts the ranks: `rank`, the launcher, a process each; or `node`, the program
+        itself, of which the launcher starts one process a node.
+    printed: how the program's lines tell of its steps, for `autotune.measure.logs.formats`: a
+        format's name, or patterns; None where its ranks write records.
+    watches_memory: the launcher records what each process and its children hold, in bytes.
     """
 
     argv: tuple[str, ...]
@@ -38,6 +45,9 @@ class RankProgram:
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     preload: str | None = None
+    processes: Literal["rank", "node"] = "rank"
+    printed: Any = None
+    watches_memory: bool = False
 
     def __post_init__(self) -> None:
         if not self.argv:
@@ -284,6 +294,14 @@ class MeasurementPlan:
         return self.warmup_steps + self.measured_steps + self.profile_steps
 
 
+@dataclass(frozen=True)
+class ExportPaths:
+    """Where an export lies. document: `best.yaml`. files: the folder of the trainer's files."""
+
+    document: str
+    files: str
+
+
 class Trainer(Protocol):
     """A training program: point -> what to run, what to export. Pure, starts nothing."""
 
@@ -295,6 +313,41 @@ class Trainer(Protocol):
     @property
     def heeds_finish(self) -> bool:
         """Whether its ranks end by themselves when `Launcher.finish` asks for it."""
+        ...
+
+    @property
+    def every_rank_records(self) -> bool:
+        """Whether each rank writes records; else any of them, or printed lines, speak for all."""
+        ...
+
+    @property
+    def tells_peak_memory(self) -> bool:
+        """Whether a measurement without a peak is a failure."""
+        ...
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """Python packages that `trainer.python` must have, such as torch."""
+        ...
+
+    @property
+    def versions(self) -> Sequence[str]:
+        """Packages whose versions results depend on, where they are installed."""
+        ...
+
+    @property
+    def dims(self) -> Mapping[str, Any]:
+        """What the user's own files say of the model, as `model.*`; they outdo the model's YAML."""
+        ...
+
+    @property
+    def fixed(self) -> Mapping[str, Any]:
+        """What the user's own files say for parameters that a space may vary, by parameter."""
+        ...
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """What a point must fulfil for the trainer to run it, and to run it right (ADR 14)."""
         ...
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
@@ -334,6 +387,16 @@ class Trainer(Protocol):
         """What the ranks of a measuring trial run, with `folder` as the trial's folder."""
         ...
 
-    def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:
+    def files(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        """Native files to train with, text by name, for `ExportPaths.files`; often none."""
+        ...
+
+    def environment(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        """What training with the point needs in the environment."""
+        ...
+
+    def training_command(
+        self, point: Mapping[str, Any], exported: ExportPaths, world_size: int
+    ) -> tuple[str, ...]:
         """The words a person types to train with an exported configuration."""
         ...

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.ports import DeviceType
 from launch.errors import (
     EnvironmentProbeError,
     InterpreterNotFoundError,
-    TorchNotInstalledError,
+    PackageMissingError,
 )
 
 __all__ = ["EnvironmentProbeError", "local_devices", "probe_environment"]
@@ -22,32 +24,41 @@ _INSTALL = "pip install torch numpy pillow"
 _DEVICE_FILES = {"cuda": re.compile(r"nvidia\d+"), "npu": re.compile(r"davinci\d+")}
 
 
-def probe_environment(python: str, device: DeviceType) -> dict[str, str]:
+def probe_environment(
+    python: str,
+    device: DeviceType,
+    needs: Sequence[str] = ("torch",),
+    versions: Sequence[str] = (),
+    added: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """Versions and hardware that a measurement depends on, by name.
 
-    Keys: python, torch, torch_npu, numpy, cann, driver, hostname, cpu, cpu_count; what is
-    not there is left out. Runs `python` once, for about 0.1 s.
+    Keys: python, torch, torch_npu, numpy, cann, driver, hostname, cpu, cpu_count, the packages
+    asked for and their commits; what is not there is left out. Runs `python` once, for about 0.1 s.
 
-    Raises `InterpreterNotFoundError` and `TorchNotInstalledError`.
+    needs: packages that must be there. versions: others that matter where they are there. added: to the environment, as by setup scripts. Raises
+    `InterpreterNotFoundError` and `PackageMissingError`.
     """
-    found = _run_probe(python, device)
-    if "torch" not in found:
-        raise TorchNotInstalledError(
-            f"trainer.python={python} is Python {found.get('python', '?')} without torch. Give "
-            f"an interpreter that has it, or type: {python} -m {_INSTALL}"
-        )
+    found = _run_probe(python, [device, *needs, *versions], added or {})
+    for package in needs:
+        if package not in found:
+            raise PackageMissingError(
+                f"trainer.python={python} is Python {found.get('python', '?')} without {package}. "
+                f"Give an interpreter that has it, or type: {python} -m {_INSTALL}"
+            )
     return found
 
 
-def _run_probe(python: str, device: DeviceType) -> dict[str, str]:
+def _run_probe(python: str, words: Sequence[str], added: Mapping[str, str]) -> dict[str, str]:
     try:
         answer = subprocess.run(
-            [python, str(_PROBE), device],
+            [python, str(_PROBE), *words],
             capture_output=True,
             check=True,
             timeout=_LIMIT_S,
             stdin=subprocess.DEVNULL,
             encoding="utf-8",
+            env={**os.environ, **added},
         )
         found: dict[str, str] = json.loads(answer.stdout)
     except FileNotFoundError:

@@ -37,5 +37,5 @@ class InterpreterNotFoundError(EnvironmentProbeError):
     """`trainer.python` is not a program that runs."""
 
 
-class TorchNotInstalledError(EnvironmentProbeError):
-    """The trainer's interpreter runs, but has no PyTorch."""
+class PackageMissingError(EnvironmentProbeError):
+    """The trainer's interpreter runs, but lacks a package that training needs."""

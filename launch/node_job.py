@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from autotune.ports import Deadlines, DeviceType, EndKind, RankExit, TrialRequest
 from launch.markers import TRIAL
@@ -22,6 +22,7 @@ class NodeJob:
     node: number of this node in the trial, from 0.
     ranks_per_node: as many ranks on every node.
     preload: module that is imported once for all ranks, None to start each rank cold.
+    processes, printed, watches_memory: see `RankProgram`.
     """
 
     folder: Path
@@ -35,6 +36,9 @@ class NodeJob:
     ranks_per_node: int
     deadlines: Deadlines
     preload: str | None = None
+    processes: Literal["rank", "node"] = "rank"
+    printed: Any = None
+    watches_memory: bool = False
 
     @property
     def world_size(self) -> int:
@@ -46,6 +50,21 @@ class NodeJob:
         """The ranks of this node."""
         first = self.node * self.ranks_per_node
         return range(first, first + self.ranks_per_node)
+
+    @property
+    def started(self) -> range:
+        """The ranks that are started here; a program that starts its own counts as its first."""
+        return self.ranks if self.processes == "rank" else self.ranks[:1]
+
+    @property
+    def one_speaks_for_all(self) -> bool:
+        """Whether a step that any process tells of is a step of all."""
+        return self.processes == "node" or self.printed is not None
+
+    @property
+    def printed_records(self) -> Path:
+        """What the processes' lines said, as records."""
+        return self.folder / f"printed{self.node}.jsonl"
 
     def records(self, rank: int) -> Path:
         """Where a rank writes its records."""
@@ -88,6 +107,9 @@ def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: s
         ranks_per_node=request.placement.devices_per_node,
         deadlines=request.deadlines,
         preload=request.program.preload,
+        processes=request.program.processes,
+        printed=request.program.printed,
+        watches_memory=request.program.watches_memory,
     )
 
 

@@ -14,13 +14,21 @@ def rank_environment(job: NodeJob, meeting: Meeting, rank: int) -> dict[str, str
     env = {**_defaults(job), **job.env}
     env.pop(ROLE, None)
     env.update(
+        MASTER_ADDR=meeting.address,
+        MASTER_PORT=str(meeting.port),
+        AUTOTUNE_RECORDS=str(job.records(rank)),
+    )
+    if job.processes == "node":
+        # For the program's own torchrun or script; rank variables would name one rank of many.
+        env.update(
+            NNODES=str(job.nodes), NODE_RANK=str(job.node), NPROC_PER_NODE=str(job.ranks_per_node)
+        )
+        return env
+    env.update(
         RANK=str(rank),
         LOCAL_RANK=str(rank - job.ranks.start),
         WORLD_SIZE=str(job.world_size),
         LOCAL_WORLD_SIZE=str(job.ranks_per_node),
-        MASTER_ADDR=meeting.address,
-        MASTER_PORT=str(meeting.port),
-        AUTOTUNE_RECORDS=str(job.records(rank)),
     )
     return env
 

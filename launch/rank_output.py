@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 HEAD_BYTES = 1 << 20
@@ -81,11 +82,17 @@ class BoundedLog:
 
 
 class RankOutput:
-    """The reading end of a rank's output pipe and the log that it goes to."""
+    """The reading end of a rank's output pipe and the log that it goes to.
 
-    def __init__(self, descriptor: int, log: BoundedLog) -> None:
+    listener: is given the output too.
+    """
+
+    def __init__(
+        self, descriptor: int, log: BoundedLog, listener: Callable[[bytes], None] | None = None
+    ) -> None:
         self.descriptor = descriptor
         self._log = log
+        self._listener = listener
         os.set_blocking(descriptor, False)
         # A larger pipe spares the rank from waiting for us during a burst; above
         # /proc/sys/fs/pipe-user-pages-soft the default size stays.
@@ -102,6 +109,8 @@ class RankOutput:
             if not data:
                 return False
             self._log.write(data)
+            if self._listener is not None:
+                self._listener(data)
         return True
 
     def close(self) -> None:

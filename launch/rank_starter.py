@@ -35,6 +35,11 @@ class RankStarter(Protocol):
         """Learns that a child of the supervisor has been reaped; the ranks that end with it."""
         ...
 
+    @property
+    def running(self) -> Mapping[int, int]:
+        """The ranks that run, by the number of their process."""
+        ...
+
 
 def starter_for(preload: str | None) -> RankStarter:
     """The starter of a program that asks for this module to be imported first, or for none."""
@@ -70,6 +75,11 @@ class ColdStarter:
     def note_end(self, pid: int) -> Sequence[int]:
         """The rank whose process it was, or none."""
         return _take(self._rank_of, pid)
+
+    @property
+    def running(self) -> Mapping[int, int]:
+        """Each rank's own process."""
+        return dict(self._rank_of)
 
 
 class ForkStarter:
@@ -133,6 +143,12 @@ class ForkStarter:
                 pipe.write(json.dumps(order).encode("ascii"))
         except BrokenPipeError:
             return  # it has died already, and whoever waits for it sees how
+
+    @property
+    def running(self) -> Mapping[int, int]:
+        """The ranks that were forked so far."""
+        self._read_report()
+        return dict(self._rank_of)
 
     def _read_report(self) -> None:
         try:

@@ -59,16 +59,17 @@ class RayLauncher:
     """Runs trials on the devices of a Ray cluster, its own on this host or a running one.
 
     Starts Ray, or joins it, when it is made; `close` ends what it started. A trial's ranks
-    get the environment that this process had at that moment and the trial's own.
+    get the environment that this process had at that moment, what is added to it, and the
+    trial's own.
 
     Raises `DevicesUnavailable` when the cluster can never hold a trial and `ClusterLost`
     when there is no cluster.
     """
 
-    def __init__(self, settings: ClusterSettings) -> None:
+    def __init__(self, settings: ClusterSettings, added: Mapping[str, str] | None = None) -> None:
         self._settings = settings
         self._sweep = uuid.uuid4().hex
-        self._environment = {**os.environ, SWEEP: self._sweep}
+        self._environment = {**os.environ, **(added or {}), SWEEP: self._sweep}
         self._running: dict[int, LaunchedTrial] = {}
         self._ended: list[TrialEnd] = []
         self._launches = itertools.count()

@@ -17,14 +17,19 @@ import selectors
 import signal
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import psutil
 
-from autotune.ports import EndKind, RankExit
+from autotune.measure.logs.formats import format_of
+from autotune.ports import Deadlines, EndKind, RankExit
 from launch.node_job import Meeting, NodeEnd, NodeJob
 from launch.port_conflict import find_port_conflict
+from launch.printed_records import PrintedRecords
+from launch.process_memory import ProcessMemory
 from launch.process_tree import become_subreaper, descendants, end_all
 from launch.progress import RankProgress, RecordFollower, current_wait, note_events
 from launch.rank_environment import rank_environment
@@ -44,6 +49,7 @@ NOT_STARTED_CODE = 127
 """Exit code of a rank whose program could not be started, as in a shell."""
 
 _LONGEST_LOOK_S = 2.0
+_SILENT = 3
 _OUTPUT, _OWNER, _WAKE = "output", "owner", "wake"
 
 
@@ -62,8 +68,10 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._outputs: dict[int, RankOutput] = {}
         self._exits: dict[int, RankExit] = {}
-        self._progress = {rank: RankProgress(rank) for rank in job.ranks}
-        self._followers = {rank: RecordFollower(job.records(rank)) for rank in job.ranks}
+        self._progress = {rank: RankProgress(rank) for rank in job.started}
+        self._followers = [RecordFollower(path) for path in _record_files(job)]
+        self._printed = _printed_records(job)
+        self._memory = ProcessMemory() if job.watches_memory else None
         self._asked_to_end: NodeEnd | None = None
         self._ending = False
         self._launched_at = 0.0
@@ -85,22 +93,26 @@ class Supervisor:
 
     def _start(self, meeting: Meeting) -> NodeEnd | None:
         job = self._job
-        environments = {rank: rank_environment(job, meeting, rank) for rank in job.ranks}
+        environments = {rank: rank_environment(job, meeting, rank) for rank in job.started}
         outputs = self._starter.start(job.argv, job.cwd, environments)
-        for rank in job.ranks:
+        for rank in job.started:
             try:
                 descriptor = next(outputs)
             except OSError as error:
                 self._exits[rank] = RankExit(rank, NOT_STARTED_CODE)
                 job.log(rank).write_text(f"{error}\n", encoding="utf-8")
                 return NodeEnd(EndKind.RANK_FAILED, f"rank {rank} could not be started: {error}")
-            self._outputs[descriptor] = RankOutput(descriptor, BoundedLog(job.log(rank)))
+            self._outputs[descriptor] = RankOutput(
+                descriptor, BoundedLog(job.log(rank)), self._listener(rank)
+            )
             self._selector.register(descriptor, selectors.EVENT_READ, _OUTPUT)
         return None
 
     def _watch(self) -> NodeEnd:
         """Waits for a reason to end the trial."""
         self._launched_at = time.monotonic()
+        if self._job.one_speaks_for_all:  # what starts in silence is told by its first step
+            self._note(self._progress, ["start"], self._launched_at)
         while True:
             now = time.monotonic()
             self._reap()
@@ -113,25 +125,44 @@ class Supervisor:
         """The end that exit codes call for, or the moment when they will, or None."""
         failed = [one for one in self._exits.values() if one.code != 0]
         if not failed:
-            done = len(self._exits) == self._job.ranks_per_node
+            done = len(self._exits) == len(self._job.started)
             return NodeEnd(EndKind.FINISHED, "every rank exited with 0") if done else None
         if self._failed_at is None:
             self._failed_at = now
         until = self._failed_at + PEERS_GRACE_S
-        if now >= until or len(self._exits) == self._job.ranks_per_node:
+        if now >= until or len(self._exits) == len(self._job.started):
             return NodeEnd(EndKind.RANK_FAILED, describe_exits(failed))
         return until
 
     def _judge_progress(self, now: float) -> NodeEnd | float:
         """The end of a trial that is late, or the moment to look again."""
-        for rank, follower in self._followers.items():
-            note_events(self._progress[rank], follower.new_events(), now)
+        for rank, follower in zip(_speakers(self._job), self._followers, strict=True):
+            ranks = self._progress if rank is None else (rank,)
+            self._note(ranks, follower.new_events(), now)
+        if self._memory is not None:
+            self._memory.look(self._starter.running)
         everyone = self._progress.values()
         running = [one for one in everyone if one.rank not in self._exits]
-        wait = current_wait(self._launched_at, running, everyone, self._job.deadlines)
+        wait = current_wait(self._launched_at, running, everyone, self._deadlines)
         if now >= wait.until:
             return NodeEnd(EndKind.HUNG, wait.reason)
         return min(wait.until, now + self._look_every_s)
+
+    def _note(self, ranks: Iterable[int], events: Sequence[str], now: float) -> None:
+        for rank in ranks:
+            note_events(self._progress[rank], events, now)
+
+    @property
+    def _deadlines(self) -> Deadlines:
+        """Where one rank speaks for all, the nodes of others hear no step: they wait longer."""
+        limits = self._job.deadlines
+        if not self._job.one_speaks_for_all or self._job.nodes == 1:
+            return limits
+        return replace(limits, first_step_s=_SILENT * (limits.start_s + limits.first_step_s))
+
+    def _listener(self, rank: int) -> Callable[[bytes], None] | None:
+        """Takes the output of a rank, where its lines are read."""
+        return None if self._printed is None else partial(self._printed.feed, rank)
 
     @property
     def _look_every_s(self) -> float:
@@ -195,6 +226,10 @@ class Supervisor:
         self._reap()
         for output in self._outputs.values():
             output.close()
+        if self._printed is not None:
+            self._printed.close()
+        if self._memory is not None:
+            self._memory.record(self._job.records(self._job.ranks.start))
         return survivors
 
     def _port_conflict(self, end: NodeEnd) -> NodeEnd:
@@ -202,12 +237,30 @@ class Supervisor:
         if end.kind is not EndKind.RANK_FAILED:
             return end
         line = find_port_conflict(
-            [self._job.records(rank) for rank in self._job.ranks],
-            [self._job.log(rank) for rank in self._job.ranks],
+            [self._job.records(rank) for rank in self._job.started],
+            [self._job.log(rank) for rank in self._job.started],
         )
         if line is None:
             return end
         return replace(end, kind=EndKind.LOST, reason=f"a port was taken by another: {line}")
+
+
+def _speakers(job: NodeJob) -> list[int | None]:
+    """Whose records a file holds, file by file: a rank's, or everyone's."""
+    if not job.one_speaks_for_all:
+        return list(job.ranks)
+    return [None for _ in _record_files(job)]
+
+
+def _record_files(job: NodeJob) -> list[Path]:
+    own = [job.records(rank) for rank in job.ranks]
+    return own if job.printed is None else [*own, job.printed_records]
+
+
+def _printed_records(job: NodeJob) -> PrintedRecords | None:
+    if job.printed is None:
+        return None
+    return PrintedRecords(job.printed_records, format_of(job.printed, "trainer.printed"))
 
 
 def describe_exits(failed: Iterable[RankExit]) -> str:

@@ -96,7 +96,7 @@ def _of_running(study: KeptStudy, number: int, plan: ProfilePlan, console: Conso
     """Asks the ranks of a running trial and waits for their answers."""
     folder = _running_folder(study, number)
     world_size = study.problem.config.cluster.placement.world_size
-    step = steps_done(folder, world_size)
+    step = steps_done(folder, study.problem.voices)
     request = ask_for_profile(folder, plan)
     wanted = [rank for rank in range(world_size) if plan.collects(rank)]
     console.print(
@@ -170,7 +170,7 @@ def _again(study: KeptStudy, which: str, plan: ProfilePlan, console: Console) ->
         launcher.start(TrialRequest(0, 1, folder, program, placement, config.deadlines))
         while not (ended := launcher.wait(60.0)):
             pass
-    ranks = read_ranks(folder, placement.world_size)
+    ranks = read_ranks(folder, study.problem.voices)
     settings = dataclasses.replace(study.problem.judge_settings, min_steps=1)
     outcome = judge(ended[0], ranks, settings)
     files = profile_folder(folder)

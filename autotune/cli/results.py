@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 
+from autotune.certify.verdict import verdict_of
 from autotune.cli.arguments import Invocation
 from autotune.cli.studies import KeptStudy, find_study, read_study
 from autotune.errors import ExitCode, UserError
 from autotune.export import ExportContext, best_document
+from autotune.ports import ExportPaths
 from autotune.report.markdown import ReportContext, report_markdown
 from autotune.report.table import trials_table
 from autotune.study.files import write_atomically
@@ -19,17 +25,18 @@ from autotune.study.yaml_text import to_yaml
 def export(invocation: Invocation) -> int:
     """Prints `best.yaml`, or writes it to `--out`. Raises UserError."""
     study = read_study(find_study(invocation))
-    text = best_text(study)
-    if text is None:
+    best = best_of(study)
+    if best is None:
         raise UserError(
             f"{study.paths.root} has no feasible configuration yet "
             f"({len(study.records)} trials finished); see python -m autotune status"
         )
     if invocation.out is None:
-        sys.stdout.write(text)
+        sys.stdout.write(best.text)
         return ExitCode.DONE
     try:
-        write_atomically(invocation.out, text)
+        write_files(best)
+        write_atomically(invocation.out, best.text)
     except OSError as error:
         raise UserError(f"cannot write --out {invocation.out}: {error}") from None
     Console(stderr=True, soft_wrap=True).print(f"wrote {invocation.out}")
@@ -65,9 +72,21 @@ def write_report(study: KeptStudy) -> None:
     write_atomically(study.paths.report_table, table.to_csv(index=False))
 
 
-def best_text(study: KeptStudy) -> str | None:
-    """The content of `best.yaml`, or None while nothing is feasible."""
+@dataclass(frozen=True)
+class Best:
+    """text: of `best.yaml`. files: of the trainer, text by path."""
+
+    text: str
+    files: Mapping[Path, str]
+
+
+def best_of(study: KeptStudy) -> Best | None:
+    """What is exported, or None while nothing is feasible."""
     config = study.problem.config
+    verdict = verdict_of(study.results)
+    if verdict is None:
+        return None
+    folder = study.paths.best_files(verdict.winner.record.trial)
     context = ExportContext(
         study=config.study.name,
         model=config.model.name,
@@ -75,14 +94,31 @@ def best_text(study: KeptStudy) -> str | None:
         trainer=study.problem.trainer,
         placement=config.cluster.placement,
         memory_limit_bytes=study.problem.memory_limit_bytes,
-        config_file=str(study.paths.best),
+        exported=ExportPaths(str(study.paths.best), str(folder)),
     )
-    document = best_document(study.results, context)
-    return None if document is None else to_yaml(document)
+    files = study.problem.trainer.files(verdict.winner.point)
+    return Best(
+        to_yaml(best_document(verdict, study.results, context)),
+        {folder / name: text for name, text in files.items()},
+    )
 
 
 def write_best(study: KeptStudy) -> None:
-    """Replaces `best.yaml` where there is a feasible trial."""
-    text = best_text(study)
-    if text is not None:
-        write_atomically(study.paths.best, text)
+    """Replaces `best.yaml` where there is a feasible trial, and puts the trainer's files beside.
+
+    The files of an earlier best go once nothing names them any more.
+    """
+    best = best_of(study)
+    if best is None:
+        return
+    write_files(best)
+    write_atomically(study.paths.best, best.text)
+    for folder in study.paths.best_folders():
+        if not any(path.is_relative_to(folder) for path in best.files):
+            shutil.rmtree(folder)
+
+
+def write_files(best: Best) -> None:
+    """Writes the trainer's own files."""
+    for path, text in best.files.items():
+        write_atomically(path, text)

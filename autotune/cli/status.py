@@ -63,10 +63,9 @@ def _print_running(console: Console, study: KeptStudy) -> None:
         ("trial", study.paths.trials, {r.trial for r in study.records if r.was_launched}),
         ("repeat", study.paths.repeats, {repeat.number for repeat in study.repeats}),
     ):
-        world_size = study.problem.config.cluster.placement.world_size
         newest = max(done, default=-1)
         for folder in sorted(parent.iterdir()) if parent.is_dir() else ():
             if folder.name.isdigit() and int(folder.name) > newest:
-                steps = steps_done(folder, world_size)
+                steps = steps_done(folder, study.problem.voices)
                 most = study.problem.measurement.total_steps
                 console.print(f"{name} {int(folder.name)} runs: step {steps} of at most {most}")

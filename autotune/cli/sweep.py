@@ -46,7 +46,7 @@ def sweep(invocation: Invocation) -> int:
     problem = compose_problem(invocation.overrides, invocation.config_dir)
     config = problem.config
     check_devices(config)
-    identity = Identity.of(config, probe(config))
+    identity = Identity.of(config, probe(problem))
     paths = StudyPaths(config.study_dir)
     known = read_identity(paths)
     if known is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,13 @@ from autotune.config.typed import build
 from autotune.errors import NoDevicesError, UserError
 from autotune.measure.judge import JudgeSettings
 from autotune.measure.racing import RaceRules
+from autotune.measure.read import Voices
 from autotune.measure.spread import RunSpread
 from autotune.ports import Launcher, MeasurementPlan, ProfilePlan, Trainer
 from autotune.predict.belief import CostBelief
 from autotune.predict.cost_model import CostModel
 from autotune.search.guided.belief import Knowledge
-from autotune.space.definition import SpaceDefinition
+from autotune.space.definition import Facts, SpaceDefinition
 from autotune.space.legal import LegalSpace
 from autotune.study.repeat import Repeat
 from autotune.study.trial_record import TrialRecord
@@ -48,6 +49,12 @@ class Problem:
     knowledge: Knowledge
 
     @property
+    def voices(self) -> Voices:
+        """Whose records tell of a trial."""
+        placement = self.config.cluster.placement
+        return Voices(placement.world_size, placement.nodes, self.trainer.every_rank_records)
+
+    @property
     def judge_settings(self) -> JudgeSettings:
         """What every trial is held against."""
         return JudgeSettings(
@@ -57,6 +64,7 @@ class Problem:
             min_steps=self.config.measure.min_steps,
             memory_limit_bytes=self.memory_limit_bytes,
             spread=RunSpread(self.config.measure.run_spread),
+            needs_peak=self.trainer.tells_peak_memory,
         )
 
     @property
@@ -113,10 +121,15 @@ def kept_problem(data: dict[str, Any]) -> Problem:
 
 def _problem(config: Config, data: dict[str, Any]) -> Problem:
     from launch.trainers.registry import make_trainer
+    from launch.trainers.sources import Sources
 
-    definition = SpaceDefinition.parse(config.space, config.facts)
-    trainer = make_trainer(config)
+    sources = Sources(config.trainer.root, config.trainer.sources)
+    trainer = make_trainer(config, sources)
+    config, data = _with_sources(config, data, sources.used)
+    facts = facts_of(config, trainer)
+    definition = SpaceDefinition.parse(config.space, facts)
     trainer.check({p.name: p.choices for p in definition.parameters})
+    definition = definition.with_rules(trainer.rules, trainer.fixed)
     measure, world_size = config.measure, config.cluster.placement.world_size
     for key, plan in (("light", config.profile.light), ("full", config.profile.full)):
         if plan is not None:
@@ -136,13 +149,31 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
         trainer=trainer,
         measurement=trainer.plan(measure.warmup_steps, measure.min_steps, measure.max_steps),
         memory_limit_bytes=config.memory_limit_bytes,
-        knowledge=_knowledge(config, space),
+        knowledge=_knowledge(config, space, facts),
     )
 
 
-def _knowledge(config: Config, space: LegalSpace) -> Knowledge:
+def _with_sources(
+    config: Config, data: dict[str, Any], used: Mapping[str, str]
+) -> tuple[Config, dict[str, Any]]:
+    """The configuration with the user's files in it, so that a study is whole by itself."""
+    if not used:
+        return config, data
+    trainer = replace(config.trainer, sources=dict(used))
+    return (
+        replace(config, trainer=trainer),
+        {**data, "trainer": {**data["trainer"], "sources": dict(used)}},
+    )
+
+
+def facts_of(config: Config, trainer: Trainer) -> Facts:
+    """What rules may read; what the trainer found in the user's files outdoes the model's YAML."""
+    return {**config.facts, "model": {**config.model.dims, **trainer.dims}}
+
+
+def _knowledge(config: Config, space: LegalSpace, facts: Facts) -> Knowledge:
     """The limit, and the cost model where the model's figures allow one. Raises UserError."""
-    model = CostModel.of(space, config.facts)
+    model = CostModel.of(space, facts)
     return Knowledge(config.memory_limit_bytes, None if model is None else CostBelief(model))
 
 
@@ -156,12 +187,18 @@ def require_ranks(plan: ProfilePlan, world_size: int, key: str) -> None:
         )
 
 
-def probe(config: Config) -> dict[str, str]:
+def probe(problem: Problem) -> dict[str, str]:
     """Versions and devices that the results depend on. Raises UserError."""
     from launch.environment import probe_environment
+    from launch.setup_environment import setup_environment
 
+    config = problem.config
     found = probe_environment(
-        config.trainer.python or sys.executable, config.cluster.placement.device
+        config.trainer.python or sys.executable,
+        config.cluster.placement.device,
+        problem.trainer.needs,
+        problem.trainer.versions,
+        setup_environment(config.trainer.setup),
     )
     # The same machine may have another name tomorrow, as containers do.
     return {name: value for name, value in found.items() if name != "hostname"}
@@ -197,6 +234,7 @@ def make_launcher(config: Config) -> Launcher:
     """Starts or joins Ray. Raises NoDevicesError."""
     from launch.cluster_settings import ClusterSettings
     from launch.ray_launcher import RayLauncher
+    from launch.setup_environment import setup_environment
 
     cluster = config.cluster
     settings = ClusterSettings(
@@ -207,7 +245,7 @@ def make_launcher(config: Config) -> Launcher:
         max_concurrent_trials=cluster.max_concurrent_trials,
         wait_for_devices_s=cluster.wait_for_devices_s,
     )
-    return RayLauncher(settings)
+    return RayLauncher(settings, setup_environment(config.trainer.setup))
 
 
 @dataclass(frozen=True)

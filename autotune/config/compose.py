@@ -12,7 +12,7 @@ import yaml
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from autotune.config.schema import Config
@@ -83,6 +83,7 @@ def _compose(overrides: list[str]) -> dict[str, Any]:
     try:
         with initialize_config_module(_FILES, version_base="1.3"):
             composed = compose("config", overrides=overrides)
+            _require_space(composed, overrides)
             data = OmegaConf.to_container(composed, resolve=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_explain(error, overrides)) from None
@@ -96,6 +97,18 @@ def _compose(overrides: list[str]) -> dict[str, Any]:
     return {str(key): value for key, value in data.items()}
 
 
+def _require_space(composed: DictConfig, overrides: list[str]) -> None:
+    if "space" in composed:
+        return
+    chosen = dict(o.split("=", 1) for o in overrides if o.partition("=")[0] in ("model", "space"))
+    name = chosen.get("space") or chosen.get("model", "")
+    options = GlobalHydra.instance().config_loader().get_group_options("space")
+    raise UserError(
+        f"unknown space={name} (a model takes the space of its name unless space=NAME is given or "
+        f"it brings a space: of its own); {did_you_mean(name, options)}"
+    )
+
+
 def _explain(error: Exception, overrides: list[str]) -> str:
     """Hydra's message in our words where it leaves out what to type."""
     text = str(error).strip()
@@ -107,9 +120,7 @@ def _explain(error: Exception, overrides: list[str]) -> str:
         return f"no {match[1]} is chosen; type {match[1]}=NAME with one of: {', '.join(options)}"
     if match := re.search(r"Could not find '(\w+)/([^']+)'", text):
         group, name = match[1], match[2]
-        own = " (a model takes the space of its name unless space=NAME is given)"
-        hint = own if group == "space" else ""
-        return f"unknown {group}={name}{hint}; {did_you_mean(name, _options(text))}"
+        return f"unknown {group}={name}; {did_you_mean(name, _options(text))}"
     if match := re.search(r"Could not override '([^']+)'", text):
         key = match[1]
         return f"unknown key {key}; {did_you_mean(key, _known_keys(overrides))}"

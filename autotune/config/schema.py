@@ -36,10 +36,31 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class TrainerConfig:
-    """The training program. python: the interpreter of the ranks, null for this one."""
+    """The training program; each takes those of the keys that it needs.
+
+    name: of its adapter. python: the interpreter of the ranks, null for this one. root: the
+    user's checkout of the program. commit: of that checkout, as far as it is given; `any` takes
+    each. setup: shell scripts that make the environment of the ranks, such as CANN's set_env.sh.
+    env: added to it. command, cwd: what to run and where, with {parameter} in the place of
+    values. processes: `rank` or `node`, who starts the ranks. patch: keys to set in copies of
+    files. printed: how the program's lines tell of its steps. window_steps: global batches after
+    which its data repeat. memory: `records`, or `none` where nothing tells the peak memory.
+    """
 
     name: str
     python: str | None = None
+    root: str | None = None
+    commit: str | None = None
+    setup: tuple[str, ...] = ()
+    env: dict[str, Any] = field(default_factory=dict)
+    command: Any = None
+    cwd: str | None = None
+    processes: str = "rank"
+    patch: dict[str, Any] = field(default_factory=dict)
+    printed: Any = None
+    window_steps: int = 1
+    memory: str = "records"
+    sources: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

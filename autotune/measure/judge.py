@@ -35,7 +35,8 @@ class JudgeSettings:
     world_size: ranks that must have recorded. warmup_steps: first steps left out as planned;
     what is warm-up after them is found. window_steps: global batches in the data window.
     min_steps: scored steps that a measurement needs. memory_limit_bytes: the limit on any
-    rank's peak. spread: between runs of one point.
+    rank's peak. spread: between runs of one point. needs_peak: a measurement without a peak is a
+    failure, since the limit cannot be checked.
     """
 
     world_size: int
@@ -44,6 +45,7 @@ class JudgeSettings:
     min_steps: int
     memory_limit_bytes: int
     spread: RunSpread = field(default=ASSUMED_SPREAD)
+    needs_peak: bool = True
 
 
 def judge(
@@ -66,7 +68,7 @@ def judge(
     if outcome.status is Status.OK:
         outcome = _check_work(outcome, baseline_work, settings.window_steps)
     if outcome.status is Status.OK:
-        outcome = _check_memory(outcome, peaks.bytes, settings.memory_limit_bytes)
+        outcome = _check_memory(outcome, peaks.bytes, settings)
     if outcome.status is Status.OK and decision is Decision.LOSES and end.kind is EndKind.STOPPED:
         reason = f"cannot win: stopped after {outcome.steps} scored steps"
         outcome = replace(outcome, status=Status.STOPPED, reason=reason)
@@ -214,11 +216,13 @@ def _check_work(outcome: Outcome, baseline: Work | None, window_steps: int) -> O
     return outcome if reason is None else replace(outcome, status=Status.FAILED, reason=reason)
 
 
-def _check_memory(outcome: Outcome, peak: int | None, limit: int) -> Outcome:
-    if peak is None:
-        reason = "no rank recorded its peak memory, so the limit cannot be checked"
-        return replace(outcome, status=Status.FAILED, reason=reason)
-    return apply_limit(outcome, peak, limit)
+def _check_memory(outcome: Outcome, peak: int | None, settings: JudgeSettings) -> Outcome:
+    if peak is not None:
+        return apply_limit(outcome, peak, settings.memory_limit_bytes)
+    if not settings.needs_peak:
+        return replace(outcome, reason=_measured(outcome))
+    reason = "no rank recorded its peak memory, so the limit cannot be checked"
+    return replace(outcome, status=Status.FAILED, reason=reason)
 
 
 def apply_limit(outcome: Outcome, peak: int, limit: int) -> Outcome:

@@ -2,65 +2,86 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.measure.records import RankReader, RankRecords, parse_rank_records
-from autotune.study.paths import rank_records_file
+from autotune.measure.records import RankReader, RankRecords
+from autotune.measure.voices import spoken_for_all
+from autotune.study.paths import printed_records_file, rank_records_file
 
 
-def read_ranks(trial_folder: Path, world_size: int) -> list[RankRecords]:
+@dataclass(frozen=True)
+class Voices:
+    """Who records. every_rank: each does; else any of them, or the lines printed on any node."""
+
+    world_size: int
+    nodes: int = 1
+    every_rank: bool = True
+
+
+def read_ranks(trial_folder: Path, voices: Voices) -> list[RankRecords]:
     """The records of every rank; a rank that wrote nothing has no steps."""
-    return [_read(rank_records_file(trial_folder, rank), rank) for rank in range(world_size)]
+    follower = TrialFollower(trial_folder, voices)
+    follower.look()
+    return follower.ranks
 
 
-def steps_done(trial_folder: Path, world_size: int) -> int:
+def steps_done(trial_folder: Path, voices: Voices) -> int:
     """How many steps every rank of a running trial has recorded."""
-    return min(len(records.steps) for records in read_ranks(trial_folder, world_size))
+    return min(len(records.steps) for records in read_ranks(trial_folder, voices))
 
 
 class TrialFollower:
     """Reads the records of a running trial as they are written, each line once."""
 
-    def __init__(self, trial_folder: Path, world_size: int) -> None:
-        self._files = [rank_records_file(trial_folder, rank) for rank in range(world_size)]
-        self._readers = [RankReader(rank) for rank in range(world_size)]
-        self._offsets = [0] * world_size
+    def __init__(self, trial_folder: Path, voices: Voices) -> None:
+        self._every_rank = voices.every_rank
+        ranks = range(voices.world_size)
+        self._ranks = [_File(rank_records_file(trial_folder, rank), rank) for rank in ranks]
+        nodes = range(0 if voices.every_rank else voices.nodes)
+        self._printed = [_File(printed_records_file(trial_folder, node), node) for node in nodes]
 
     def look(self) -> bool:
         """Reads what is new; whether every rank has recorded another step since the last look."""
         before = self.steps
-        for rank, path in enumerate(self._files):
-            self._offsets[rank] += _feed(path, self._offsets[rank], self._readers[rank])
+        for file in (*self._ranks, *self._printed):
+            file.read()
         return self.steps > before
 
     @property
     def steps(self) -> int:
         """How many steps every rank has recorded."""
-        return min(reader.steps_read for reader in self._readers)
+        of_ranks = [file.reader.steps_read for file in self._ranks]
+        if self._every_rank:
+            return min(of_ranks)
+        return max([*of_ranks, *(file.reader.steps_read for file in self._printed)])
 
     @property
     def ranks(self) -> list[RankRecords]:
         """What has been read so far, by rank."""
-        return [reader.records for reader in self._readers]
+        own = [file.reader.records for file in self._ranks]
+        if self._every_rank:
+            return own
+        return spoken_for_all(own, [file.reader.records for file in self._printed])
 
 
-def _feed(path: Path, offset: int, reader: RankReader) -> int:
-    """Feeds the whole lines behind `offset`; the number of bytes that they were."""
-    try:
-        with path.open("rb") as file:
-            file.seek(offset)
-            new = file.read()
-    except FileNotFoundError:
-        return 0
-    whole = new[: new.rfind(b"\n") + 1]
-    for line in whole.split(b"\n"):
-        reader.feed(line.decode("utf-8", errors="replace"))
-    return len(whole)
+class _File:
+    """One file of records, of a rank or of a node, and how far it was read."""
 
+    def __init__(self, path: Path, number: int) -> None:
+        self.reader = RankReader(number)
+        self._path = path
+        self._offset = 0
 
-def _read(path: Path, rank: int) -> RankRecords:
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return RankRecords(rank)
-    return parse_rank_records(rank, text.split("\n"))
+    def read(self) -> None:
+        """Feeds the whole lines that are new to the reader."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                new = file.read()
+        except FileNotFoundError:
+            return
+        whole = new[: new.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        for line in whole.split(b"\n"):
+            self.reader.feed(line.decode("utf-8", errors="replace"))

@@ -69,28 +69,45 @@ class RankError:
 
 
 @dataclass(frozen=True)
+class MemoryRecord:
+    """What a rank held, told apart from its steps. Bytes; None where it is not told."""
+
+    rank: int
+    peak_bytes: int | None
+    peak_device_bytes: int | None
+
+
+@dataclass(frozen=True)
 class RankRecords:
-    """Everything that one rank recorded."""
+    """Everything that one rank recorded. memory: of any rank, where one speaks for others."""
 
     rank: int
     started: bool = False
     ended: bool = False
     steps: tuple[StepRecord, ...] = ()
     errors: tuple[RankError, ...] = ()
+    memory: tuple[MemoryRecord, ...] = ()
 
     @property
     def peak_bytes(self) -> int | None:
         """The largest number of bytes that the rank's allocator held, or None."""
-        peaks = [s.peak_bytes for s in self.steps] + [e.peak_bytes for e in self.errors]
-        return max((peak for peak in peaks if peak is not None), default=None)
+        return _largest(
+            *(step.peak_bytes for step in self.steps),
+            *(error.peak_bytes for error in self.errors),
+            *(memory.peak_bytes for memory in self.memory),
+        )
 
     @property
     def peak_device_bytes(self) -> int | None:
         """The largest number of bytes that were in use on the rank's device, or None."""
-        return max(
-            (s.peak_device_bytes for s in self.steps if s.peak_device_bytes is not None),
-            default=None,
+        return _largest(
+            *(step.peak_device_bytes for step in self.steps),
+            *(memory.peak_device_bytes for memory in self.memory),
         )
+
+
+def _largest(*peaks: int | None) -> int | None:
+    return max((peak for peak in peaks if peak is not None), default=None)
 
 
 def parse_rank_records(rank: int, lines: Iterable[str]) -> RankRecords:
@@ -110,6 +127,7 @@ class RankReader:
         self._ended = False
         self._steps: list[StepRecord] = []
         self._errors: list[RankError] = []
+        self._memory: list[MemoryRecord] = []
 
     def feed(self, line: str) -> None:
         """Takes one whole line."""
@@ -121,6 +139,15 @@ class RankReader:
             self._ended = True
         elif event == "step":
             self._steps.append(_step(entry, len(self._steps)))
+        elif event == "memory":
+            rank = _integer(entry.get("rank"))
+            self._memory.append(
+                MemoryRecord(
+                    self._rank if rank is None else rank,
+                    _peak(entry),
+                    _integer(entry.get("peak_device_bytes")),
+                )
+            )
         elif event == "error":
             self._errors.append(
                 RankError(
@@ -135,7 +162,12 @@ class RankReader:
     def records(self) -> RankRecords:
         """What has been read so far."""
         return RankRecords(
-            self._rank, self._started, self._ended, tuple(self._steps), tuple(self._errors)
+            self._rank,
+            self._started,
+            self._ended,
+            tuple(self._steps),
+            tuple(self._errors),
+            tuple(self._memory),
         )
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from autotune.errors import UserError, did_you_mean
@@ -68,6 +68,11 @@ class Rule:
     reason: str
 
     @classmethod
+    def of(cls, text: str, reason: str) -> Rule:
+        """From an expression that a program, not a person, has written."""
+        return cls(Expression.parse(text, reason), reason)
+
+    @classmethod
     def parse(cls, number: int, entry: object) -> Rule:
         """From the entry `number` of `space.constraints`. Raises UserError."""
         where = f"space.constraints[{number}]"
@@ -120,6 +125,32 @@ class SpaceDefinition:
         baseline = space.get("baseline") or {}
         _check_baseline(baseline, parameters)
         return cls(_conditions_first(parameters), rules, facts, dict(baseline))
+
+    def with_rules(self, rules: Sequence[Rule], fixed: Mapping[str, Any]) -> SpaceDefinition:
+        """The definition with the rules of a trainer too.
+
+        fixed: values of parameters that the rules may name and the space does not vary.
+        Raises UserError where a rule needs a figure of the model or cluster that is not given.
+        """
+        varied = {parameter.name: parameter for parameter in self.parameters}
+        values = {name: value for name, value in fixed.items() if name not in varied}
+        bound = [Rule(rule.expression.with_values(values), rule.reason) for rule in rules]
+        for rule in bound:
+            _check_trainers_rule(rule, varied, self.facts)
+        return replace(self, rules=(*self.rules, *bound))
+
+
+def _check_trainers_rule(rule: Rule, parameters: Mapping[str, Parameter], facts: Facts) -> None:
+    for fact in sorted(rule.expression.facts):
+        group, _, key = fact.partition(".")
+        if facts[group].get(key) is None:
+            raise UserError(
+                f"{fact} is not known, and the trainer's rule {rule.expression.text!r} "
+                f"({rule.reason}) needs it; give {group}.dims.{key}=NUMBER"
+                if group == "model"
+                else f"{fact} is not known, and the trainer's rule {rule.reason!r} needs it"
+            )
+    rule.expression.check_names(parameters, facts, f"the trainer's rule {rule.reason!r}")
 
 
 def _choices(value: object, where: str) -> tuple[Any, ...]:

@@ -74,6 +74,16 @@ class Expression:
         evaluate = compiler.compile(tree.body)
         return cls(text, frozenset(compiler.names), frozenset(compiler.facts), tree.body, evaluate)
 
+    def with_values(self, values: Mapping[str, Any]) -> Expression:
+        """The expression with some parameters replaced by values that do not vary.
+
+        values: of JSON types without mappings, None for a parameter that is inactive.
+        """
+        if not self.names & values.keys():
+            return self
+        tree = _Replaced(values).visit(ast.parse(self.text.strip(), mode="eval").body)
+        return Expression.parse(ast.unparse(tree), self.text)
+
     def check_names(
         self, parameters: Mapping[str, Any], facts: Mapping[str, Mapping[str, Any]], where: str
     ) -> None:
@@ -114,6 +124,22 @@ class Expression:
             return bool(self.evaluate(scope))
         except InapplicableError:
             return True
+
+
+class _Replaced(ast.NodeTransformer):
+    """Puts values in the place of names; called names are functions, not parameters."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id not in self._values:
+            return node
+        return ast.parse(repr(self._values[node.id]), mode="eval").body
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        node.args = [self.visit(part) for part in node.args]
+        return node
 
 
 def _depth(tree: ast.expr) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.config.schema import Config
+from autotune.config.schema import Config, TrainerConfig
 from autotune.space.point import canonical, plain
 
 _ABSENT = object()
@@ -35,7 +35,7 @@ class Identity:
                 "dims": config.model.dims,
                 "base": config.model.base,
             },
-            "trainer": {"name": config.trainer.name},
+            "trainer": _trainer(config.trainer),
             "cluster": {
                 "device": placement.device,
                 "devices_per_trial": cluster.devices_per_trial,
@@ -74,6 +74,23 @@ class Identity:
     def from_data(cls, data: Mapping[str, Any]) -> Identity:
         """From what `to_data` gave."""
         return cls(data["parts"], data["environment"])
+
+
+# Versions of what these lead to are part of the environment.
+_PROBED = ("python", "root", "setup")
+
+
+def _trainer(trainer: TrainerConfig) -> dict[str, Any]:
+    """What results depend on; keys that a trainer does not use are not among it."""
+    plain_one = TrainerConfig(trainer.name)
+    values = {
+        key: value
+        for key, value in vars(trainer).items()
+        if key not in _PROBED and value != getattr(plain_one, key)
+    }
+    if trainer.sources:
+        values["sources"] = {name: _hash(text) for name, text in trainer.sources.items()}
+    return {"name": trainer.name, **values}
 
 
 @dataclass(frozen=True)

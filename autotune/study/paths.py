@@ -37,6 +37,14 @@ class StudyPaths:
         """The best feasible configuration so far."""
         return self.root / "best.yaml"
 
+    def best_files(self, trial: int) -> Path:
+        """The trainer's own files for the configuration of a trial, where it has some."""
+        return self.root / "best" / f"{trial:04d}"
+
+    def best_folders(self) -> list[Path]:
+        """The folders of all `best_files` that exist."""
+        return sorted((self.root / "best").glob("[0-9]*"))
+
     @property
     def lock(self) -> Path:
         """Held by the sweep that runs the study."""
@@ -85,6 +93,11 @@ class StudyPaths:
 def profile_folder(trial_folder: Path) -> Path:
     """What profilers wrote."""
     return trial_folder / "profile"
+
+
+def printed_records_file(trial_folder: Path, node: int) -> Path:
+    """What the lines said that the processes of a node printed, as records."""
+    return trial_folder / f"printed{node}.jsonl"
 
 
 def rank_records_file(trial_folder: Path, rank: int) -> Path:

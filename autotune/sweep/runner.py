@@ -11,7 +11,7 @@ from autotune.errors import UserError
 from autotune.measure.judge import JudgeSettings, is_over_limit, judge, measure_run
 from autotune.measure.outcome import Outcome, Work
 from autotune.measure.racing import Decision, RaceRules, decide
-from autotune.measure.read import TrialFollower
+from autotune.measure.read import TrialFollower, Voices
 from autotune.measure.spread import RunSpread
 from autotune.ports import (
     Deadlines,
@@ -105,7 +105,10 @@ class Runner:
                 deadlines=self.deadlines,
             )
         )
-        follower = TrialFollower(order.folder, self.placement.world_size)
+        voices = Voices(
+            self.placement.world_size, self.placement.nodes, self.trainer.every_rank_records
+        )
+        follower = TrialFollower(order.folder, voices)
         self._live[order.number] = _Live(order, follower)
 
     def wait(self, timeout_s: float, yardstick: Yardstick) -> list[RunResult]:

@@ -10,7 +10,8 @@ import json
 import os
 import platform
 import sys
-from importlib import metadata
+from collections.abc import Sequence
+from importlib import metadata, util
 from pathlib import Path
 
 PACKAGES = ("torch", "torch_npu", "numpy")
@@ -23,14 +24,19 @@ NPU_DRIVER = Path("/usr/local/Ascend/driver/version.info")
 NVIDIA_DRIVER = Path("/proc/driver/nvidia/version")
 
 
-def probe(device: str) -> dict[str, str]:
-    """Versions and hardware as strings by name; what is absent is left out."""
+def probe(device: str, packages: Sequence[str] = ()) -> dict[str, str]:
+    """Versions and hardware as strings by name; what is absent is left out.
+
+    packages: looked for beside the usual ones; of those that are used from a git work tree,
+    `NAME_commit` too.
+    """
     found = {
         "python": platform.python_version(),
         "hostname": platform.node(),
         "cpu": cpu_model(),
         "cpu_count": str(len(os.sched_getaffinity(0))),
-        **{package: version_of(package) for package in PACKAGES},
+        **{package: version_of(package) for package in (*PACKAGES, *packages)},
+        **{f"{package}_commit": commit_of(package) for package in packages},
     }
     if device == "npu":
         homes = [Path(os.environ[name]) for name in CANN_HOMES if os.environ.get(name)]
@@ -47,6 +53,32 @@ def version_of(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def commit_of(package: str) -> str:
+    """The commit of the git work tree that a package is imported from, empty without one."""
+    try:
+        found = util.find_spec(package)
+    except (ImportError, ValueError):
+        return ""
+    if found is None or not found.origin or "site-packages" in found.origin:
+        return ""  # an installed package has a version; its folder may lie in anyone's work tree
+    for folder in Path(found.origin).resolve().parents:
+        git = folder / ".git"
+        if git.is_dir():
+            head = text_of(git / "HEAD").strip()
+            name = head.partition("ref: ")[2]
+            return (text_of(git / name).strip() if name else head) or packed(git, name)
+    return ""
+
+
+def packed(git: Path, name: str) -> str:
+    """The commit of a branch that git keeps in one file with others."""
+    for line in text_of(git / "packed-refs").splitlines():
+        commit, _, packed_name = line.partition(" ")
+        if packed_name == name:
+            return commit
+    return ""
 
 
 def cpu_model() -> str:
@@ -85,4 +117,4 @@ def text_of(path: Path) -> str:
 
 
 if __name__ == "__main__":
-    json.dump(probe(sys.argv[1]), sys.stdout)
+    json.dump(probe(sys.argv[1], sys.argv[2:]), sys.stdout)

@@ -11,17 +11,19 @@ import dataclasses
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from autotune.errors import UserError, did_you_mean
-from autotune.ports import MeasurementPlan, RankProgram
+from autotune.ports import ExportPaths, MeasurementPlan, RankProgram
+from autotune.space.definition import Rule
 from autotune.space.point import plain
 from launch.profile_request import profile_options
 from launch.reference.import_settings import with_defaults
+from launch.trainers.passes import plan_passes
 
 _CONFIG_FILE = "config.yaml"
 _PRELOAD = "launch.reference.rank_main"
@@ -55,6 +57,13 @@ class ReferenceTrainer:
     python: str | None = None
     name: str = "reference"
     heeds_finish: bool = True
+    every_rank_records: bool = True
+    tells_peak_memory: bool = True
+    needs: tuple[str, ...] = ("torch",)
+    versions: tuple[str, ...] = ()
+    dims: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Raises UserError for a parameter that the trainer lacks or a choice of another type."""
@@ -91,16 +100,7 @@ class ReferenceTrainer:
 
         As many of them as `max_steps` holds; at least `min_steps` must fit.
         """
-        window = self._window_steps()
-        warmup = window * max(1, -(-warmup_steps // window))
-        needed = window * -(-min_steps // window)
-        if needed > max_steps:
-            raise UserError(
-                f"measure.max_steps={max_steps} is less than the {needed} steps that "
-                f"measure.min_steps={min_steps} takes in whole passes over the data window of "
-                f"{window} steps; give measure.max_steps={needed} or more"
-            )
-        return MeasurementPlan(warmup, window * (max_steps // window), window)
+        return plan_passes(self._window_steps(), warmup_steps, min_steps, max_steps, 1)
 
     def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """The native configuration of the point, ready to train with."""
@@ -151,7 +151,17 @@ class ReferenceTrainer:
             preload=_PRELOAD if self.device == "cpu" else None,
         )
 
-    def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:
+    def files(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        """None: the trainer reads `best.yaml`."""
+        return {}
+
+    def environment(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        """Nothing."""
+        return {}
+
+    def training_command(
+        self, point: Mapping[str, Any], exported: ExportPaths, world_size: int
+    ) -> tuple[str, ...]:
         """torchrun, by its module, with as many ranks as the trials had."""
         return (
             self.python or sys.executable,
@@ -161,7 +171,7 @@ class ReferenceTrainer:
             str(world_size),
             "-m",
             "launch.reference",
-            config_file,
+            exported.document,
         )
 
     def _window_steps(self) -> int:

@@ -13,9 +13,10 @@ from omegaconf import OmegaConf
 
 from autotune.certify.results import Results
 from autotune.certify.settings import CertifySettings
+from autotune.certify.verdict import verdict_of
 from autotune.export import ExportContext, best_document
 from autotune.measure.outcome import Outcome, Status
-from autotune.ports import Placement
+from autotune.ports import ExportPaths, Placement
 from autotune.space.point import Point
 from autotune.study.identity import Identity
 from autotune.study.trial_record import TrialRecord
@@ -34,7 +35,7 @@ CONTEXT = ExportContext(
     TRAINER,
     Placement(1, 4, "cpu"),
     1000,
-    "best.yaml",
+    ExportPaths("best.yaml", "best/0001"),
 )
 
 
@@ -60,9 +61,10 @@ def record(
 
 
 def document(*records: TrialRecord) -> dict[str, Any]:
-    made = best_document(results(*records), CONTEXT)
-    assert made is not None
-    return made
+    found = results(*records)
+    verdict = verdict_of(found)
+    assert verdict is not None
+    return best_document(verdict, found, CONTEXT)
 
 
 def results(*records: TrialRecord) -> Results:
@@ -109,7 +111,7 @@ def test_nothing_feasible_gives_no_file() -> None:
         record(1, FASTER, 1.0, Status.OVER_LIMIT),
         record(2, FASTER, 1.0, Status.FAILED),
     ]
-    assert best_document(results(*tried), CONTEXT) is None
+    assert verdict_of(results(*tried)) is None
 
 
 def test_a_faster_point_over_the_limit_does_not_win() -> None:

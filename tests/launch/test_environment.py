@@ -11,7 +11,7 @@ import pytest
 
 from autotune.errors import UserError
 from launch.environment import local_devices, probe_environment
-from launch.errors import InterpreterNotFoundError, TorchNotInstalledError
+from launch.errors import InterpreterNotFoundError, PackageMissingError
 from launch.rank import probe
 
 
@@ -51,7 +51,7 @@ def test_an_interpreter_without_torch(tmp_path: Path) -> None:
     bare = tmp_path / "bare python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')
     bare.chmod(0o755)
-    with pytest.raises(TorchNotInstalledError, match="pip install torch") as error:
+    with pytest.raises(PackageMissingError, match="pip install torch") as error:
         probe_environment(str(bare), "cpu")
     assert str(bare) in str(error.value)
     assert isinstance(error.value, UserError)

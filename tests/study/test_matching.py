@@ -13,6 +13,7 @@ from autotune.space.point import Point
 from launch.reference.config import parse_config
 from launch.reference.schema import ConfigError
 from launch.trainers.registry import make_trainer
+from launch.trainers.sources import Sources
 
 from .older import record, statuses, take
 
@@ -117,7 +118,7 @@ def test_a_configuration_that_the_trainer_refuses_matches_nothing(
 def test_the_defaults_of_a_real_trainer() -> None:
     """As if `space/tiny_vlm.yaml` had once had neither loss chunks nor an encoder's layout."""
     config = compose_config(["model=tiny_vlm", "cluster.devices_per_trial=4"]).config
-    trainer = make_trainer(config)
+    trainer = make_trainer(config, Sources(None))
 
     def with_defaults(values: Mapping[str, Any]) -> dict[str, Any] | None:
         try:

@@ -17,6 +17,7 @@ from autotune.measure.racing import RaceRules
 from autotune.ports import (
     Deadlines,
     EndKind,
+    ExportPaths,
     MeasurementPlan,
     Placement,
     ProfilePlan,
@@ -27,6 +28,7 @@ from autotune.ports import (
 from autotune.search.factory import make_sampler
 from autotune.search.gate import MemoryGatekeeper
 from autotune.search.guided.belief import Knowledge
+from autotune.space.definition import Rule
 from autotune.space.legal import LegalSpace
 from autotune.space.point import Point
 from autotune.study.identity import Identity
@@ -56,6 +58,13 @@ class PlainTrainer:
 
     name: str = "plain"
     heeds_finish: bool = True
+    every_rank_records: bool = True
+    tells_peak_memory: bool = True
+    needs: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    dims: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
     plans: dict[int, ProfilePlan | None] = field(default_factory=dict)
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
@@ -80,8 +89,16 @@ class PlainTrainer:
         self.plans[number] = plan.profile
         return RankProgram(argv=("train", Point(point).key), cwd=folder)
 
-    def training_command(self, config_file: str, world_size: int) -> tuple[str, ...]:
-        return ("train", config_file)
+    def files(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        return {}
+
+    def environment(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        return {}
+
+    def training_command(
+        self, point: Mapping[str, Any], exported: ExportPaths, world_size: int
+    ) -> tuple[str, ...]:
+        return ("train", exported.document)
 
 
 @dataclass

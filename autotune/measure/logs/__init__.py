@@ -1,0 +1,1 @@
+"""Reading what training programs print: bytes -> lines -> steps and memory. Pure."""

@@ -1,0 +1,32 @@
+"""One rank that speaks for all: programs of which not every rank records its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from autotune.measure.records import RankRecords
+
+
+def spoken_for_all(
+    ranks: Sequence[RankRecords], printed: Sequence[RankRecords]
+) -> list[RankRecords]:
+    """The ranks, where those that recorded no step have the steps of one that did.
+
+    printed: what the processes' lines said, a value a node. It counts where no rank recorded a
+    step: the same step would be told twice. Memory is each rank's own, where it is told.
+    """
+    voices = ranks if any(rank.steps for rank in ranks) else printed
+    voice = max(voices, key=lambda one: len(one.steps), default=None)
+    if voice is None:
+        return list(ranks)
+    memory = [one for source in (*ranks, *printed) for one in source.memory]
+    return [
+        replace(
+            rank,
+            started=True,
+            steps=rank.steps or voice.steps,
+            memory=tuple(one for one in memory if one.rank == rank.rank),
+        )
+        for rank in ranks
+    ]

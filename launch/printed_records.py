@@ -1,0 +1,88 @@
+"""What a program prints, as records: for programs whose ranks write none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from autotune.measure.logs.format import LogFormat
+from autotune.measure.logs.lines import LineSplitter
+from autotune.measure.logs.printed import PrintedMemory, PrintedStep
+from autotune.measure.logs.reader import LogReader
+
+
+class PrintedRecords:
+    """Writes a line of records (docs/design.md) for each step that the processes of a node print.
+
+    A step is written when the next one shows that all was said of it, or at the end.
+    """
+
+    def __init__(self, path: Path, log_format: LogFormat) -> None:
+        self._reader = LogReader(log_format)
+        self._lines: dict[int, LineSplitter] = {}
+        self._file = path.open("w", encoding="utf-8")
+        self._steps = 0
+        self._memory = 0
+
+    def feed(self, rank: int, output: bytes) -> None:
+        """Takes output of a process."""
+        self._take(rank, self._lines.setdefault(rank, LineSplitter()).feed(output))
+
+    def close(self) -> None:
+        """Takes what was left of the last lines. May be repeated."""
+        if self._file.closed:
+            return
+        for rank, lines in self._lines.items():
+            self._take(rank, lines.finish())
+        self._write(len(self._reader.reading.last_run))
+        self._file.close()
+
+    def _take(self, rank: int, lines: list[str]) -> None:
+        if self._reader.feed(lines, rank):
+            self._write(len(self._reader.reading.last_run) - 1)
+
+    def _write(self, steps: int) -> None:
+        """Writes what is new up to so many steps; a run that begins again is written anew."""
+        reading = self._reader.reading
+        if steps < self._steps - 1:
+            self._steps = 0
+        for step in reading.last_run[self._steps : max(steps, 0)]:
+            if step.time_s is not None:
+                self._record(_step(step))
+        self._steps = max(steps, 0)
+        for memory in reading.memory[self._memory :]:
+            self._record(_memory(memory))
+        self._memory = len(reading.memory)
+        self._file.flush()
+
+    def _record(self, record: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps(record) + "\n")
+
+
+def _step(step: PrintedStep) -> dict[str, Any]:
+    record = {
+        "event": "step",
+        "step": step.step,
+        "time_s": step.time_s,
+        "loss": step.loss,
+        "grad_norm": step.grad_norm,
+        "samples": step.samples,
+        "tokens": step.tokens,
+        "phases_s": None if step.phases_s is None else dict(step.phases_s),
+        "skipped": step.skipped,
+        "profiled": step.profiled,
+    }
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def _memory(memory: PrintedMemory) -> dict[str, Any]:
+    record = {
+        "event": "memory",
+        "rank": memory.source if memory.rank is None else memory.rank,
+        "peak_allocated_bytes": memory.peak_allocated_bytes,
+        "peak_reserved_bytes": memory.peak_reserved_bytes,
+        "peak_device_bytes": memory.peak_device_bytes,
+    }
+    return {name: value for name, value in record.items() if value is not None}

@@ -1,0 +1,317 @@
+"""Any training program as a trainer: its command with `{parameter}` in the place of values."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any, Literal
+
+from autotune.config.schema import Config
+from autotune.errors import UserError, did_you_mean
+from autotune.measure.logs.formats import format_of
+from autotune.ports import ExportPaths, MeasurementPlan, RankProgram
+from autotune.space.definition import Facts, Rule
+from autotune.space.expression import Expression
+from launch.trainers.documents import TreeDocument, key_path, parse_document
+from launch.trainers.passes import plan_passes
+from launch.trainers.sources import Sources
+from launch.trainers.template import Field, Template, render_words
+
+_PROCESSES = ("rank", "node")
+_MEMORY = ("records", "processes", "none")
+_OWN_NAMES = ("python", "steps", "folder")
+_COPIES = "patched"
+_STEPS = "<steps>"
+"""What stands for the number of steps in a command that a person trains with."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A copy of one of the user's files with some keys set.
+
+    file: as the user named it. text: its content. settings: template by key; a key that begins
+    with `+` may be new.
+    """
+
+    file: str
+    text: str
+    settings: Mapping[str, Template]
+
+    @property
+    def copy(self) -> str:
+        """The name of the copy."""
+        return PurePath(self.file).name
+
+    def render(self, scope: Mapping[str, Any]) -> str:
+        """The copy. A key whose template has no value stays as it is. Raises UserError."""
+        document = parse_document(self.file, self.text)
+        for key, template in self.settings.items():
+            value = template.value(scope)
+            if value is None:
+                continue
+            path = key_path(key.removeprefix("+"))
+            if key.startswith("+") and isinstance(document, TreeDocument):
+                document.put(path, value)
+            else:
+                document.set(path, value)
+        return document.text()
+
+
+@dataclass(frozen=True)
+class CommandTrainer:
+    """`Trainer` for a program that knows nothing of autotune.
+
+    words, env: templates. patches: by the name that stands in templates for the copy's path.
+    facts: `model` and `cluster`, for expressions. printed: a format's name or patterns, None
+    where the ranks write records. memory: who tells the peak, see `TrainerConfig`.
+    """
+
+    words: tuple[Template, ...]
+    env: Mapping[str, Template]
+    patches: Mapping[str, Patch]
+    cwd: Path
+    facts: Facts
+    processes: Literal["rank", "node"] = "rank"
+    printed: str | Mapping[str, str] | None = None
+    window_steps: int = 1
+    memory: str = "records"
+    python: str | None = None
+    name: str = "command"
+    heeds_finish: bool = False
+    needs: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
+    dims: Mapping[str, Any] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+
+    @classmethod
+    def load(cls, config: Config, sources: Sources) -> CommandTrainer:
+        """From the configuration and the user's files. Raises UserError."""
+        trainer = config.trainer
+        _one_of("trainer.processes", trainer.processes, _PROCESSES)
+        _one_of("trainer.memory", trainer.memory, _MEMORY)
+        if trainer.memory == "processes" and config.cluster.device != "cpu":
+            raise UserError(
+                f"trainer.memory=processes counts what processes hold on the host, which is not "
+                f"the memory of a {config.cluster.device} device; give trainer.memory=records "
+                "where the program records or prints it, or trainer.memory=none"
+            )
+        if trainer.window_steps < 1:
+            raise UserError(f"trainer.window_steps={trainer.window_steps} must be at least 1")
+        if trainer.printed is not None:
+            format_of(trainer.printed, "trainer.printed")
+        cwd = Path(trainer.cwd or ".").expanduser().absolute()
+        made = cls(
+            words=_words(trainer.command),
+            env={
+                name: Template.parse(str(text), f"trainer.env.{name}")
+                for name, text in trainer.env.items()
+            },
+            patches=_patches(trainer.patch, cwd, sources),
+            cwd=cwd,
+            facts=config.facts,
+            processes="node" if trainer.processes == "node" else "rank",
+            printed=trainer.printed,
+            window_steps=trainer.window_steps,
+            memory=trainer.memory,
+            python=trainer.python,
+        )
+        made.require_steps()
+        return made
+
+    @property
+    def every_rank_records(self) -> bool:
+        """Where the launcher starts the ranks, and nothing speaks for all of them."""
+        return self.printed is None and self.processes == "rank"
+
+    @property
+    def tells_peak_memory(self) -> bool:
+        """Unless the user has said that nothing does."""
+        return self.memory != "none"
+
+    def require_steps(self) -> None:
+        """Raises UserError for a command that would not know when to end."""
+        if not any("steps" in template.names for _, template in self._templates()):
+            raise UserError(
+                "trainer.command must say how many steps a trial makes: write {steps} where the "
+                "program takes their number, such as --steps {steps}"
+            )
+
+    def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
+        """Raises UserError for a parameter that is used nowhere, and for an unknown name."""
+        used: set[str] = set()
+        known = {*choices, *_OWN_NAMES, *self.patches}
+        for where, template in self._templates():
+            for item in template.fields:
+                item.expression.check_names(dict.fromkeys(known), self.facts, where)
+            used |= template.names
+        for name in choices:
+            if name not in used:
+                raise UserError(
+                    f"space.parameters.{name} changes nothing: write {{{name}}} into "
+                    "trainer.command, trainer.env or trainer.patch"
+                )
+        for name in self.patches:
+            if name not in used:
+                raise UserError(
+                    f"trainer.patch.{name} is read by nobody: write {{{name}}}, the path of the "
+                    "changed copy, into trainer.command or trainer.env"
+                )
+
+    def refusal(self, point: Mapping[str, Any], world_size: int) -> str | None:
+        """Nothing that is known beforehand; but keys to patch must be there. Raises UserError."""
+        self._copies(point, {"steps": 1, "folder": "."})
+        return None
+
+    def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
+        """Whole passes over the data window. Raises UserError where they do not fit."""
+        return plan_passes(self.window_steps, warmup_steps, min_steps, max_steps)
+
+    def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
+        """Command, environment and working directory of a training run."""
+        return {
+            "command": list(self._exported(point, ".")),
+            "env": dict(self.environment(point)),
+            "cwd": str(self.cwd),
+        }
+
+    def native(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """The command and what its files hold; None where a name has no value."""
+        known = {*_OWN_NAMES, *self.patches, *values}
+        if any(not template.names <= known for _, template in self._templates()):
+            return None
+        return {"config": self.config(values), "files": dict(self.files(values))}
+
+    def trial_program(
+        self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
+    ) -> RankProgram:
+        """The command for as many steps as the plan has; nothing is profiled."""
+        own = {"steps": plan.warmup_steps + plan.measured_steps, "folder": str(folder)}
+        copies = self._copies(point, own)
+        scope = self._scope(point, own, folder / _COPIES)
+        return RankProgram(
+            argv=render_words(self.words, scope),
+            cwd=self.cwd,
+            env=_texts(self.env, scope),
+            files={f"{_COPIES}/{name}": text for name, text in copies.items()},
+            processes=self.processes,
+            printed=self.printed,
+            watches_memory=self.memory == "processes",
+        )
+
+    def files(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        """The changed copies of the user's files."""
+        return self._copies(point, {"steps": _STEPS, "folder": "."})
+
+    def environment(self, point: Mapping[str, Any]) -> Mapping[str, str]:
+        """The templates' values."""
+        return _texts(self.env, self._scope(point, {"steps": _STEPS, "folder": "."}, Path()))
+
+    def training_command(
+        self, point: Mapping[str, Any], exported: ExportPaths, world_size: int
+    ) -> tuple[str, ...]:
+        """The command with the copies that were exported."""
+        return self._exported(point, exported.files)
+
+    def _exported(self, point: Mapping[str, Any], folder: str) -> tuple[str, ...]:
+        own = {"steps": _STEPS, "folder": folder}
+        return render_words(self.words, self._scope(point, own, Path(folder)))
+
+    def _copies(self, point: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
+        scope = self._scope(point, own, Path())
+        return {patch.copy: patch.render(scope) for patch in self.patches.values()}
+
+    def _scope(
+        self, point: Mapping[str, Any], own: Mapping[str, Any], folder: Path
+    ) -> dict[str, Any]:
+        """What fields read. folder: where the copies of files lie."""
+        absent = {name: None for _, template in self._templates() for name in template.names}
+        copies = {name: str(folder / patch.copy) for name, patch in self.patches.items()}
+        return {
+            **self.facts,
+            **absent,
+            **point,
+            **copies,
+            "python": self.python or sys.executable,
+            **own,
+        }
+
+    def _templates(self) -> Iterator[tuple[str, Template]]:
+        """Every template with the key that it belongs to."""
+        for word in self.words:
+            yield "trainer.command", word
+        for name, template in self.env.items():
+            yield f"trainer.env.{name}", template
+        for name, patch in self.patches.items():
+            for key, template in patch.settings.items():
+                yield f"trainer.patch.{name}.set.{key}", template
+
+
+def _words(command: object) -> tuple[Template, ...]:
+    if isinstance(command, str):
+        try:
+            words = shlex.split(command)
+        except ValueError as error:
+            raise UserError(f"trainer.command={command!r} cannot be split: {error}") from None
+    elif isinstance(command, list):
+        words = [str(word) for word in command]
+    else:
+        words = []
+    if not words:
+        raise UserError(
+            f"trainer.command={command!r} is no command; give it as a text or a list of words, "
+            'such as trainer.command="{python} train.py --batch {micro_batch_size} --steps {steps}"'
+        )
+    return tuple(Template.parse(word, "trainer.command") for word in words)
+
+
+def _patches(entries: Mapping[str, Any], cwd: Path, sources: Sources) -> dict[str, Patch]:
+    patches: dict[str, Patch] = {}
+    for name, entry in entries.items():
+        patch = _patch(name, entry, cwd, sources)
+        if patch.copy in (other.copy for other in patches.values()):
+            raise UserError(
+                f"trainer.patch: two of the files are called {patch.copy}; copies lie in one "
+                "folder, so give them different names"
+            )
+        patches[name] = patch
+    return patches
+
+
+def _patch(name: str, entry: object, cwd: Path, sources: Sources) -> Patch:
+    where = f"trainer.patch.{name}"
+    if not isinstance(entry, Mapping) or set(entry) != {"file", "set"}:
+        raise UserError(
+            f"{where}={entry!r} is no patch; write "
+            f"{name}: {{file: config.yaml, set: {{some.key: '{{parameter}}'}}}}"
+        )
+    if name in _OWN_NAMES or not name.isidentifier():
+        raise UserError(f"{where}: {name!r} cannot be a patch's name; take a word such as config")
+    settings = entry["set"]
+    if not isinstance(settings, Mapping) or not settings:
+        raise UserError(f"{where}.set={settings!r} names no key; write set: {{some.key: value}}")
+    file = str(entry["file"])
+    return Patch(
+        file,
+        sources.read(str(cwd / Path(file).expanduser()), f"{where}.file"),
+        {str(key): _setting(value, f"{where}.set.{key}") for key, value in settings.items()},
+    )
+
+
+def _setting(value: object, where: str) -> Template:
+    if isinstance(value, str):
+        return Template.parse(value, where)
+    return Template((Field(Expression.parse(repr(value), where)),))
+
+
+def _texts(templates: Mapping[str, Template], scope: Mapping[str, Any]) -> dict[str, str]:
+    words = {name: render_words((template,), scope) for name, template in templates.items()}
+    return {name: word[0] for name, word in words.items() if word}
+
+
+def _one_of(key: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise UserError(f"{key}={value!r}; {did_you_mean(value, allowed)}")
