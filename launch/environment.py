@@ -36,7 +36,8 @@ def probe_environment(
     Keys: python, torch, torch_npu, numpy, cann, driver, hostname, cpu, cpu_count, the packages
     asked for and their commits; what is not there is left out. Runs `python` once, for about 0.1 s.
 
-    needs: packages that must be there. versions: others that matter where they are there. added: to the environment, as by setup scripts. Raises
+    needs: packages that must be there. versions: others that matter where they are there.
+    added: to the environment, as by setup scripts. Raises
     `InterpreterNotFoundError` and `PackageMissingError`.
     """
     found = _run_probe(python, [device, *needs, *versions], added or {})

@@ -10,6 +10,7 @@ from pathlib import Path
 from launch.errors import EnvironmentProbeError
 
 _LIMIT_S = 120.0
+_BASH = "/bin/bash"
 # The scripts' own output goes to stderr; what comes to stdout is the environment alone.
 _SOURCE = 'for script in "$@"; do . "$script" >&2 || exit 1; done; exec env -0'
 # Set by the shell itself.
@@ -34,7 +35,7 @@ def setup_environment(scripts: Sequence[str]) -> dict[str, str]:
             )
     try:
         done = subprocess.run(
-            ["bash", "-c", _SOURCE, "bash", *paths],
+            [_BASH, "-c", _SOURCE, "bash", *paths],
             capture_output=True,
             check=True,
             timeout=_LIMIT_S,

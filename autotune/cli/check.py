@@ -32,6 +32,8 @@ def check(invocation: Invocation) -> int:
     console.print(f"[bold]{space.size_text}[/] legal points of {space.combinations:,} combinations")
     console.print(_parameters(problem))
     console.print(_rules(problem))
+    for line in _trainers_rules(problem):
+        console.print(line, highlight=False, markup=False)
     console.print(f"baseline: {space.baseline}", highlight=False)
     console.print(f"memory limit: {format_bytes(problem.memory_limit_bytes)} a device")
     for line in _memory(problem):
@@ -56,6 +58,8 @@ def _parameters(problem: Problem) -> Table:
 def _rules(problem: Problem) -> Table:
     table = Table("excludes", "only this rule", "rule", "reason", box=None, header_style="bold")
     for exclusion in problem.space.exclusions:
+        if exclusion.rule.is_trainers:
+            continue
         table.add_row(
             _excluded(exclusion),
             "-" if exclusion.alone is None else str(exclusion.alone),
@@ -63,6 +67,19 @@ def _rules(problem: Problem) -> Table:
             exclusion.rule.reason,
         )
     return table
+
+
+def _trainers_rules(problem: Problem) -> list[str]:
+    """What the training program itself would refuse or get wrong."""
+    trainers = [e for e in problem.space.exclusions if e.rule.is_trainers]
+    if not trainers:
+        return []
+    telling = [e for e in trainers if e.excluded]
+    return [
+        f"{problem.trainer.name} has {len(trainers)} rules of its own; "
+        f"{len(trainers) - len(telling)} of them exclude nothing here",
+        *(f"  excludes {_excluded(e)}: {e.rule.reason}" for e in telling),
+    ]
 
 
 def _excluded(exclusion: Exclusion) -> str:

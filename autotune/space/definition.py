@@ -62,15 +62,19 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Rule:
-    """A constraint that every legal point fulfils, with the reason a person is told."""
+    """A constraint that every legal point fulfils, with the reason a person is told.
+
+    is_trainers: the training program's own, not the user's.
+    """
 
     expression: Expression
     reason: str
+    is_trainers: bool = False
 
     @classmethod
     def of(cls, text: str, reason: str) -> Rule:
-        """From an expression that a program, not a person, has written."""
-        return cls(Expression.parse(text, reason), reason)
+        """A trainer's, from an expression."""
+        return cls(Expression.parse(text, reason), reason, is_trainers=True)
 
     @classmethod
     def parse(cls, number: int, entry: object) -> Rule:
@@ -134,7 +138,7 @@ class SpaceDefinition:
         """
         varied = {parameter.name: parameter for parameter in self.parameters}
         values = {name: value for name, value in fixed.items() if name not in varied}
-        bound = [Rule(rule.expression.with_values(values), rule.reason) for rule in rules]
+        bound = [replace(rule, expression=rule.expression.with_values(values)) for rule in rules]
         for rule in bound:
             _check_trainers_rule(rule, varied, self.facts)
         return replace(self, rules=(*self.rules, *bound))

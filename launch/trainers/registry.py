@@ -8,6 +8,7 @@ from autotune.config.schema import Config, TrainerConfig
 from autotune.errors import UserError, did_you_mean
 from autotune.ports import Trainer
 from launch.trainers.command import CommandTrainer
+from launch.trainers.mindspeed.fsdp2 import MindspeedFsdp2
 from launch.trainers.reference import ReferenceTrainer
 from launch.trainers.sources import Sources
 
@@ -24,10 +25,12 @@ def _reference(config: Config, sources: Sources) -> Trainer:
 _MAKERS: Mapping[str, Callable[[Config, Sources], Trainer]] = {
     "reference": _reference,
     "command": CommandTrainer.load,
+    "mindspeed_fsdp2": MindspeedFsdp2.load,
 }
 # Beside `name`, `python` and `sources`, which every trainer has.
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "reference": ("setup",),
+    "mindspeed_fsdp2": ("root", "commit", "setup", "env"),
     "command": (
         *("setup", "env", "command", "cwd", "processes"),
         *("patch", "printed", "window_steps", "memory"),

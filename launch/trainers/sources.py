@@ -65,6 +65,10 @@ class Sources:
         hint = did_you_mean(path.name, there) if there else f"there is no folder {path.parent}"
         raise UserError(f"{key}={name}: there is no file {path}; {hint}")
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a file; one that was there when the study began is."""
+        return self._kept is not None or self.path(name).is_file()
+
     def path(self, name: str) -> Path:
         """Where a file lies."""
         path = Path(name).expanduser()

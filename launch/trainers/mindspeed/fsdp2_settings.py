@@ -1,0 +1,126 @@
+"""Parameters of the search <-> keys of the native FSDP2 trainer's YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from launch.trainers.documents import TreeDocument, key_path
+from launch.trainers.mindspeed.degrees import degrees_of, group_sizes
+
+_CHUNK_MODES = ("none", "static", "dynamic")
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A parameter that is one key. default: what the trainer takes where the key is absent."""
+
+    key: str
+    kind: type | tuple[type, ...]
+    default: Any
+    allowed: tuple[Any, ...] | None = None
+
+
+# Source of keys and defaults: fsdp/params/*.py; of what they do: the facts in docs/mindspeed_mm.md.
+KNOBS: Mapping[str, Knob] = {
+    "micro_batch_size": Knob("training.micro_batch_size", int, 1),
+    "fsdp_size": Knob("parallel.fully_shard_parallel_size", (int, str), "auto"),
+    "reshard_after_forward": Knob("parallel.fsdp_plan.reshard_after_forward", bool, True),
+    "forward_prefetch": Knob("parallel.fsdp_plan.num_to_forward_prefetch", int, 0),
+    "backward_prefetch": Knob("parallel.fsdp_plan.num_to_backward_prefetch", int, 0),
+    "pregather": Knob("parallel.fsdp_plan.pregather", bool, False),
+    "expert_parallel_size": Knob("parallel.expert_parallel_size", int, 1),
+    "expert_dispatcher": Knob(
+        "parallel.ep_plan.dispatcher", str, "alltoall", ("alltoall", "allgather", "mc2")
+    ),
+    "recompute": Knob("features.recompute", bool, False),
+    "recompute_modules": Knob("features.recompute_plan.apply_modules", list, None),
+    "activation_offload": Knob("features.enable_activation_offload", bool, False),
+    "offload_modules": Knob("features.activation_offload_plan.apply_modules", list, None),
+    "loss_chunk_size": Knob("features.chunkloss_plan.chunk_size", int, 1024),
+    "loss_total_chunk_size": Knob("features.chunkloss_plan.total_chunk_size", int, 4096),
+    "chunk_mbs": Knob("features.chunkmbs_plan.chunk_mbs", int, 1),
+    "optimizer": Knob("training.optimizer", str, "adamw", ("adamw", "adamw_swap")),
+    "dataloader_workers": Knob("data.dataloader_param.num_workers", int, 2),
+    "dataloader_preload": Knob("data.dataloader_param.enable_preload", bool, False),
+    "skip_flash_attention_recompute": Knob("model.skip_flash_attn_recompute", bool, False),
+    "skip_linear_attention_recompute": Knob("model.skip_gdn_recompute", bool, False),
+}
+# Parameters that are more than one key, and their choices.
+SPECIAL: Mapping[str, tuple[type | tuple[type, ...], tuple[Any, ...] | None]] = {
+    "sp_degree": (int, None),
+    "sp_algorithm": (str, ("ulysses", "ring", "usp")),
+    "ulysses_degree": (int, None),
+    "loss_chunk": (str, _CHUNK_MODES),
+    "chunk_micro_batches": (bool, None),
+}
+BASE_FACTS: Mapping[str, tuple[str, Any]] = {
+    "attn_implementation": ("model.attn_implementation", "flash_attention_2"),
+    "gdn_implementation": ("model.gdn_implementation", "eager"),
+    "loss_type": ("features.loss_cfg.loss_type", "raw"),
+    "pad_to_multiple_of": ("data.dataloader_param.collate_param.pad_to_multiple_of", 8),
+    "ep_balance": ("features.enable_ep_balance", False),
+    "fused_ops": ("parallel.ep_plan.use_npu_fused_ops", True),
+    "expert_fsdp_size": ("parallel.expert_fully_shard_parallel_size", None),
+}
+"""What rules read of the base and no space varies: key and default."""
+
+ACCUMULATION = "training.gradient_accumulation_steps"
+_ULYSSES, _RING = "parallel.ulysses_parallel_size", "parallel.ring_attention_size"
+_STATIC_CHUNKS, _DYNAMIC_CHUNKS = (
+    "features.enable_chunk_loss",
+    "features.enable_dynamic_chunk_loss",
+)
+_CHUNK_MBS = "features.enable_chunk_mbs"
+_DEFAULTS: Mapping[str, Any] = {
+    **{knob.key: knob.default for knob in KNOBS.values()},
+    **dict(BASE_FACTS.values()),
+    ACCUMULATION: 1,
+    _ULYSSES: 1,
+    _RING: 1,
+    _STATIC_CHUNKS: False,
+    _DYNAMIC_CHUNKS: False,
+    _CHUNK_MBS: False,
+}
+
+
+def values_of(base: TreeDocument) -> dict[str, Any]:
+    """What the base says for every parameter, and for what rules read besides."""
+    data = base.data
+    static, dynamic = value_at(data, _STATIC_CHUNKS), value_at(data, _DYNAMIC_CHUNKS)
+    return {
+        **{name: value_at(data, knob.key) for name, knob in KNOBS.items()},
+        **{name: value_at(data, key) for name, (key, _) in BASE_FACTS.items()},
+        **degrees_of(value_at(data, _ULYSSES), value_at(data, _RING)),
+        # Where both are on, the trainer takes the dynamic one.
+        "loss_chunk": "dynamic" if dynamic else "static" if static else "none",
+        "chunk_micro_batches": value_at(data, _CHUNK_MBS),
+    }
+
+
+def value_at(data: Mapping[str, Any], key: str) -> Any:
+    """What the trainer takes for a key, its default where the key is absent or null."""
+    node: Any = data
+    for part in key_path(key):
+        node = node.get(part) if isinstance(node, Mapping) else None
+    return _DEFAULTS.get(key) if node is None else node
+
+
+def native_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Each key that parameters stand for, with its value. values: of every parameter."""
+    ulysses, ring = group_sizes(values)
+    return {
+        _ULYSSES: ulysses,
+        _RING: ring,
+        _STATIC_CHUNKS: values["loss_chunk"] == "static",
+        _DYNAMIC_CHUNKS: values["loss_chunk"] == "dynamic",
+        _CHUNK_MBS: values["chunk_micro_batches"],
+        **{knob.key: values[name] for name, knob in KNOBS.items()},
+    }
+
+
+def accumulation(values: Mapping[str, Any], global_batch_size: int, world_size: int) -> int:
+    """Micro-batches of a rank in one step, which hold the global batch at its size."""
+    data_parallel = world_size // int(values["sp_degree"])
+    return global_batch_size // (int(values["micro_batch_size"]) * data_parallel)
