@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.ports import ProfilePlan
+from autotune.profile_plan import ProfilePlan
 from launch.rank.commands import PROFILE_FOLDER, REQUEST_FILE
 
 DYNAMIC_FOLDER = f"{PROFILE_FOLDER}/dynamic"

@@ -27,7 +27,8 @@ from autotune.config.typed import build
 from autotune.errors import ExitCode, UserError, did_you_mean
 from autotune.measure.judge import judge
 from autotune.measure.read import read_ranks, steps_done
-from autotune.ports import MeasurementPlan, ProfilePlan, TrialRequest
+from autotune.ports import MeasurementPlan, TrialRequest
+from autotune.profile_plan import ProfilePlan
 from autotune.space.point import Point
 from autotune.study.lock import holder_file, is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import profile_folder

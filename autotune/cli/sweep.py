@@ -119,6 +119,7 @@ def _make_bench(problem: Problem, study: Study, launcher: Launcher, view: Consol
         config.deadlines,
         plan.judge,
         profiled_phases,
+        problem.space.baseline,
     )
     budget = ProfileBudget(study.paths, plan.profiles.budget_bytes)
     return Bench(study, runner, plan, view, budget)

@@ -19,9 +19,10 @@ from autotune.measure.judge import JudgeSettings
 from autotune.measure.racing import RaceRules
 from autotune.measure.read import Voices
 from autotune.measure.spread import RunSpread
-from autotune.ports import Launcher, MeasurementPlan, ProfilePlan, Trainer
+from autotune.ports import Launcher, MeasurementPlan, Trainer
 from autotune.predict.belief import CostBelief
 from autotune.predict.cost_model import CostModel
+from autotune.profile_plan import ProfilePlan
 from autotune.search.guided.belief import Knowledge
 from autotune.space.definition import Facts, SpaceDefinition
 from autotune.space.legal import LegalSpace
@@ -65,6 +66,7 @@ class Problem:
             memory_limit_bytes=self.memory_limit_bytes,
             spread=RunSpread(self.config.measure.run_spread),
             needs_peak=self.trainer.tells_peak_memory,
+            device=self.config.cluster.placement.device,
         )
 
     @property

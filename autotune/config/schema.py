@@ -13,7 +13,8 @@ from typing import Any
 
 from autotune.config.quantities import MemoryLimit, parse_bytes
 from autotune.errors import UserError, did_you_mean
-from autotune.ports import Deadlines, DeviceType, Placement, ProfilePlan
+from autotune.ports import Deadlines, DeviceType, Placement
+from autotune.profile_plan import ProfilePlan
 
 # Below this it is the limit of the example on a cpu that was left as it is.
 _LEAST_ACCELERATOR_BYTES = 1 << 30

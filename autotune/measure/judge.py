@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.config.quantities import format_bytes
 from autotune.measure.breakdown import breakdown_of
-from autotune.measure.outcome import Outcome, Status, Work
+from autotune.measure.failures.diagnose import diagnose
+from autotune.measure.failures.evidence import RankEvidence
+from autotune.measure.outcome import Failure, Outcome, Status, Work
 from autotune.measure.racing import Decision
-from autotune.measure.records import RankError, RankRecords
+from autotune.measure.records import RankRecords
 from autotune.measure.scored import ScoredSteps, scored_steps
 from autotune.measure.spread import RunSpread, interval95
 from autotune.measure.timing import RunEstimate, estimate_run
 from autotune.measure.work import other_work, work_of
-from autotune.ports import EndKind, RankExit, TrialEnd
-
-# What allocators say: PyTorch on CUDA and on CPU, torch_npu on the device and in pinned memory.
-_OUT_OF_MEMORY = re.compile(
-    r"(CUDA|NPU) out of memory|DefaultCPUAllocator: can't allocate memory"
-    r"|Malloc pin memory failed|OutOfMemoryError|std::bad_alloc|Cannot allocate memory"
-)
-
+from autotune.ports import DeviceType, EndKind, TrialEnd
 
 ASSUMED_SPREAD = RunSpread(0.03)
 """Between runs of one point, until repeats tell; see docs/adr/0006."""
@@ -36,7 +30,7 @@ class JudgeSettings:
     what is warm-up after them is found. window_steps: global batches in the data window.
     min_steps: scored steps that a measurement needs. memory_limit_bytes: the limit on any
     rank's peak. spread: between runs of one point. needs_peak: a measurement without a peak is a
-    failure, since the limit cannot be checked.
+    failure, since the limit cannot be checked. device: that the ranks train on.
     """
 
     world_size: int
@@ -46,6 +40,22 @@ class JudgeSettings:
     memory_limit_bytes: int
     spread: RunSpread = field(default=ASSUMED_SPREAD)
     needs_peak: bool = True
+    device: DeviceType = "cpu"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of a trial besides its records, for the case that it failed.
+
+    logs: each rank's output, by rank. is_baseline: it ran the user's present configuration for
+    the first time, which is known to fit elsewhere.
+    """
+
+    logs: Mapping[int, str] = field(default_factory=dict)
+    is_baseline: bool = False
+
+
+NO_EVIDENCE = Evidence()
 
 
 def judge(
@@ -54,15 +64,16 @@ def judge(
     settings: JudgeSettings,
     baseline_work: Work | None = None,
     decision: Decision = Decision.GO_ON,
+    evidence: Evidence = NO_EVIDENCE,
 ) -> Outcome:
     """What the trial came to.
 
     baseline_work: of the baseline's window; a point that does other work has failed.
     decision: what was decided while it ran; a trial that the launcher was told to end for it
-    is measured by the steps that it made.
+    is measured by the steps that it made. evidence: what the records do not say.
     """
     peaks = _peaks(ranks)
-    outcome = _failure(end, ranks, decision)
+    outcome = _failure(end, ranks, settings, decision, evidence)
     if outcome is None:
         outcome = _measure(ranks, settings, decision.ends_at_once)
     if outcome.status is Status.OK:
@@ -114,50 +125,30 @@ def _peaks(ranks: Sequence[RankRecords]) -> _Peaks:
     return _Peaks(largest, rank, max(device, default=None))
 
 
-def _failure(end: TrialEnd, ranks: Sequence[RankRecords], decision: Decision) -> Outcome | None:
-    errors = [error for rank in ranks for error in rank.errors]
-    if out_of_memory := next((e for e in errors if _is_oom(e)), None):
-        return Outcome(Status.OOM, _out_of_memory(out_of_memory))
-    if end.kind is EndKind.FINISHED and not errors:
-        return None
+def _failure(
+    end: TrialEnd,
+    ranks: Sequence[RankRecords],
+    settings: JudgeSettings,
+    decision: Decision,
+    evidence: Evidence,
+) -> Outcome | None:
     if end.kind is EndKind.STOPPED and decision is not Decision.GO_ON:
         return None  # what ranks say while they are ended is no cause
-    if end.kind in (EndKind.FINISHED, EndKind.RANK_FAILED):
-        return Outcome(Status.FAILED, _crash(errors, end))
-    status = Status.HUNG if end.kind is EndKind.HUNG else Status.INFRASTRUCTURE
-    return Outcome(status, end.reason)
-
-
-def _out_of_memory(error: RankError) -> str:
-    held = "" if error.peak_bytes is None else f" after holding {format_bytes(error.peak_bytes)}"
-    return f"rank {error.rank} ran out of memory{held}: {_first_line(error)}"
-
-
-def _is_oom(error: RankError) -> bool:
-    return error.kind == "oom" or bool(_OUT_OF_MEMORY.search(error.message))
-
-
-def _first_line(error: RankError) -> str:
-    return error.message.strip().splitlines()[0] if error.message.strip() else error.kind
-
-
-# What a rank reports when another one has died: never the cause of the end.
-_CONSEQUENCE = re.compile(r"Connection (closed|reset)|closed by peer|Broken pipe", re.IGNORECASE)
-
-
-def _crash(errors: Sequence[RankError], end: TrialEnd) -> str:
-    """The cause of a crash: the error that is no mere consequence of another rank's end."""
-    causes = [e for e in errors if not _CONSEQUENCE.search(e.message)] or list(errors)
-    if causes:
-        return f"rank {causes[0].rank}: {_first_line(causes[0])}"
-    own = [exit_ for exit_ in end.exits if exit_.code != 0 and not exit_.by_us]
-    return "; ".join(_describe(exit_) for exit_ in own[:1]) or end.reason
-
-
-def _describe(exit_: RankExit) -> str:
-    if exit_.code < 0:
-        return f"rank {exit_.rank} was ended by signal {-exit_.code}; see rank{exit_.rank}.log"
-    return f"rank {exit_.rank} exited with {exit_.code}; see rank{exit_.rank}.log"
+    told = [
+        RankEvidence(
+            rank.rank,
+            rank.errors,
+            evidence.logs.get(rank.rank, ""),
+            len(rank.steps),
+            rank.peak_bytes,
+        )
+        for rank in ranks
+    ]
+    found = diagnose(told, end, device=settings.device, is_baseline=evidence.is_baseline)
+    if found is None:
+        return None
+    failure = Failure(found.kind.value, found.policy.value, found.advice, found.where)
+    return Outcome(found.status, found.reason, failure=failure)
 
 
 def _measure(

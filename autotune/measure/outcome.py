@@ -49,6 +49,24 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """Why a trial came to nothing, by kind, and what follows (`autotune.measure.failures`).
+
+    advice: what a person does next. where: the file of the trial's folder that has the words.
+    """
+
+    kind: str
+    policy: str
+    advice: str
+    where: str
+
+    @property
+    def stops_sweep(self) -> bool:
+        """No trial can succeed before a person mends it."""
+        return self.policy == "stop_sweep"
+
+
+@dataclass(frozen=True)
 class Outcome:
     """A measurement where `status` is ok, over_limit or stopped, else a failure with its reason.
 
@@ -58,6 +76,7 @@ class Outcome:
     error within the run. peak_memory_bytes, peak_rank: the largest peak of any rank, of its
     allocator or its device, and that rank; peak_device_bytes: the device's alone, where it is
     known. breakdown_s: seconds by phase, adding up to batch_time_s. work: None where unknown.
+    failure: of what came to nothing, where its kind is known.
     """
 
     status: Status
@@ -73,3 +92,4 @@ class Outcome:
     peak_device_bytes: int | None = None
     breakdown_s: Mapping[str, float] | None = None
     work: Work | None = None
+    failure: Failure | None = None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autotune.measure.records import RankReader, RankRecords
 from autotune.measure.voices import spoken_for_all
-from autotune.study.paths import printed_records_file, rank_records_file
+from autotune.study.paths import printed_records_file, rank_log_file, rank_records_file
 
 
 @dataclass(frozen=True)
@@ -85,3 +85,25 @@ class _File:
         self._offset += len(whole)
         for line in whole.split(b"\n"):
             self.reader.feed(line.decode("utf-8", errors="replace"))
+
+
+_HEAD_BYTES, _TAIL_BYTES = 1 << 16, 1 << 18
+
+
+def read_logs(trial_folder: Path, world_size: int) -> dict[int, str]:
+    """What the ranks printed, the beginning and the end of it, by rank."""
+    texts = {rank: _ends(rank_log_file(trial_folder, rank)) for rank in range(world_size)}
+    return {rank: text for rank, text in texts.items() if text}
+
+
+def _ends(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+            end = file.seek(0, 2)
+            file.seek(max(len(head), end - _TAIL_BYTES))
+            tail = file.read()
+    except FileNotFoundError:
+        return ""
+    gap = b"\n" if len(head) + len(tail) < end else b""
+    return (head + gap + tail).decode("utf-8", errors="replace")

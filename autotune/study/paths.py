@@ -95,6 +95,11 @@ def profile_folder(trial_folder: Path) -> Path:
     return trial_folder / "profile"
 
 
+def rank_log_file(trial_folder: Path, rank: int) -> Path:
+    """What the rank printed."""
+    return trial_folder / f"rank{rank}.log"
+
+
 def printed_records_file(trial_folder: Path, node: int) -> Path:
     """What the lines said that the processes of a node printed, as records."""
     return trial_folder / f"printed{node}.jsonl"

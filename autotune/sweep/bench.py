@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from autotune.certify.results import Results
 from autotune.measure.outcome import Work
 from autotune.measure.racing import RaceRules
-from autotune.ports import MeasurementPlan, ProfilePlan
+from autotune.ports import MeasurementPlan
+from autotune.profile_plan import ProfilePlan
 from autotune.space.point import Point
 from autotune.study.profiles import ProfileBudget
 from autotune.study.repeat import FIRST_LAUNCH, Repeat, Role

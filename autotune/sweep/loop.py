@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from autotune.certify.doubts import next_doubt, steady_seconds
 from autotune.certify.results import Results, next_repeat
-from autotune.measure.outcome import Status
+from autotune.measure.failures.kinds import Policy
+from autotune.measure.outcome import Failure, Status
 from autotune.ports import Launcher
 from autotune.search.gate import MemoryGatekeeper
 from autotune.search.guided.belief import Knowledge
@@ -47,6 +48,7 @@ class SweepEnd(StrEnum):
     TIME_USED = "search.max_hours is used up"
     SPACE_USED = "no legal point is left to try"
     HOPELESS = "the first trials all failed for the same reason"
+    BLOCKED = "no trial can succeed before this is mended"
 
 
 @dataclass
@@ -69,6 +71,7 @@ class Sweep:
     gatekeeper: MemoryGatekeeper | None = None
     _queue: list[Point] = field(default_factory=list)
     _started_at: float = 0.0
+    _is_blocked: bool = False
     _seen: _Seen | None = None
     _without_doubt: Results | None = None
 
@@ -96,7 +99,7 @@ class Sweep:
                 "the memory gate refuses every point that is left, since it is not expected to "
                 "fit; memory.gate=false launches them too"
             )
-        if end is not SweepEnd.HOPELESS:
+        if end not in (SweepEnd.HOPELESS, SweepEnd.BLOCKED):
             self._certify()
         return end
 
@@ -121,6 +124,8 @@ class Sweep:
 
     def _wait(self) -> None:
         for record in self.bench.wait(_TICK_S):
+            ended = record if isinstance(record, TrialRecord) else record.record
+            self._heed(ended.outcome.failure)
             if isinstance(record, TrialRecord):
                 if self._is_open_again(record):
                     self._queue.append(record.parameters)
@@ -130,6 +135,15 @@ class Sweep:
                 self.changed()
                 self.listener.repeated(record, self.progress())
         self.listener.moment(self.progress())
+
+    def _heed(self, failure: Failure | None) -> None:
+        """Says what a person has to do, and whether the sweep can go on without it."""
+        if failure is None:
+            return
+        if failure.stops_sweep:
+            self._is_blocked = True
+        if failure.stops_sweep or failure.policy == Policy.SUSPECT_DEVICE:
+            self.listener.said(failure.advice)
 
     def stop(self, reason: str) -> list[int]:
         """Closes the running trials without a result; returns their numbers."""
@@ -207,6 +221,8 @@ class Sweep:
         return trials // every > controls
 
     def _reason_to_end(self) -> SweepEnd | None:
+        if self._is_blocked:
+            return SweepEnd.BLOCKED
         if self._trials_left() <= 0:
             return SweepEnd.TRIALS_USED
         left_s = self._time_left_s()

@@ -8,7 +8,8 @@ from autotune.certify.settings import CertifySettings
 from autotune.config.schema import SearchConfig
 from autotune.measure.judge import JudgeSettings
 from autotune.measure.racing import RaceRules
-from autotune.ports import Deadlines, MeasurementPlan, Placement, ProfilePlan
+from autotune.ports import Deadlines, MeasurementPlan, Placement
+from autotune.profile_plan import ProfilePlan
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autotune.errors import UserError
-from autotune.measure.judge import JudgeSettings, is_over_limit, judge, measure_run
+from autotune.measure.judge import Evidence, JudgeSettings, is_over_limit, judge, measure_run
 from autotune.measure.outcome import Outcome, Work
 from autotune.measure.racing import Decision, RaceRules, decide
-from autotune.measure.read import TrialFollower, Voices
+from autotune.measure.read import TrialFollower, Voices, read_logs
 from autotune.measure.spread import RunSpread
 from autotune.ports import (
     Deadlines,
+    EndKind,
     Launcher,
     MeasurementPlan,
     Placement,
@@ -77,7 +78,8 @@ class _Live:
 class Runner:
     """Keeps runs on the devices and ends each as soon as its time is known.
 
-    phases: reads a breakdown from a profile where the ranks recorded none.
+    phases: reads a breakdown from a profile where the ranks recorded none. baseline: the user's
+    present configuration.
     """
 
     launcher: Launcher
@@ -86,6 +88,7 @@ class Runner:
     deadlines: Deadlines
     judge: JudgeSettings
     phases: ProfileReader | None = None
+    baseline: Point | None = None
     _live: dict[int, _Live] = field(default_factory=dict)
 
     @property
@@ -149,7 +152,15 @@ class Runner:
         live = self._live.pop(end.trial)
         live.follower.look()
         settings = replace(self.judge, spread=held.spread)
-        outcome = judge(end, live.follower.ranks, settings, held.baseline_work, live.decision)
+        evidence = Evidence(
+            read_logs(live.order.folder, self.placement.world_size)
+            if end.kind is not EndKind.FINISHED
+            else {},
+            is_baseline=live.order.point == self.baseline and live.order.attempt == 1,
+        )
+        outcome = judge(
+            end, live.follower.ranks, settings, held.baseline_work, live.decision, evidence
+        )
         return RunResult(live.order, end, self._with_phases(outcome, live.order.folder))
 
     def _with_phases(self, outcome: Outcome, folder: Path) -> Outcome:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from autotune.ports import ProfilePlan
+from autotune.profile_plan import ProfilePlan
 from launch.profile_request import (
     AT_ONCE,
     ProfileAnswer,

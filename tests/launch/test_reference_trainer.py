@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from autotune.errors import UserError
-from autotune.ports import ProfilePlan
+from autotune.profile_plan import ProfilePlan
 from launch.reference.config import parse_config
 from launch.trainers.reference import ReferenceTrainer
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autotune.ports import ProfilePlan
+from autotune.profile_plan import ProfilePlan
 from launch.profile_request import request_profile
 from launch.rank.commands import Commands
 from launch.rank.profile_options import ProfileOptions

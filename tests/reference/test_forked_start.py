@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from reference_cases import content
 
-from autotune.ports import Deadlines, MeasurementPlan, Placement, ProfilePlan, TrialRequest
+from autotune.ports import Deadlines, MeasurementPlan, Placement, TrialRequest
+from autotune.profile_plan import ProfilePlan
 from launch.node_job import NodeEnd, node_job
 from launch.node_work import NodeWork
 from launch.trainers.reference import ReferenceTrainer

@@ -17,7 +17,7 @@ import yaml
 from rank_processes import run_ranks
 from reference_cases import content
 
-from autotune.ports import ProfilePlan
+from autotune.profile_plan import ProfilePlan
 from launch.profile_request import ProfileAnswer, profile_answer, request_profile
 from launch.trial_files import ask_to_finish
 

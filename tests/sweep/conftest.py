@@ -20,11 +20,11 @@ from autotune.ports import (
     ExportPaths,
     MeasurementPlan,
     Placement,
-    ProfilePlan,
     RankExit,
     RankProgram,
     TrialRequest,
 )
+from autotune.profile_plan import ProfilePlan
 from autotune.search.factory import make_sampler
 from autotune.search.gate import MemoryGatekeeper
 from autotune.search.guided.belief import Knowledge

@@ -13,7 +13,8 @@ from autotune.certify.settings import CertifySettings
 from autotune.certify.verdict import Verdict, verdict_of
 from autotune.measure.outcome import Status
 from autotune.measure.racing import RaceRules
-from autotune.ports import ProfilePlan, TrialRequest
+from autotune.ports import TrialRequest
+from autotune.profile_plan import ProfilePlan
 from autotune.space.point import Point
 from autotune.study.paths import StudyPaths
 from autotune.study.repeat import FIRST_LAUNCH, Role

@@ -22,7 +22,7 @@ def signature(bench: Bench) -> list[tuple[Any, ...]]:
     Nor is it known of their points, when they run again, whether they stand in for others.
     """
     return [
-        (r.parameters, r.status, None if r.gate is None else replace(r.gate, passed_over=False))
+        (r.parameters, r.status, None if r.gate is None else replace(r.gate, passed_over=None))
         for r in bench.records
     ]
 

@@ -64,9 +64,14 @@ def _sequence_parallelism(support: ModelSupport, device: str) -> Sequence[Rule]:
             "ring attention is in flash_attention_2 alone",
         ),
         Rule.of(
-            f"{RING} == 1 or pad_to_multiple_of % (2 * {RING}) == 0",
-            "a ring splits sequences into two chunks a rank, so their padding must be a multiple "
-            "of that",
+            "pad_to_multiple_of % sp_degree == 0",
+            "sequences are padded to a multiple of the SP degree: raise "
+            "data.dataloader_param.collate_param.pad_to_multiple_of in the base",
+        ),
+        Rule.of(
+            f"{RING} == 1 or pad_to_multiple_of % (2 * sp_degree) == 0",
+            "a ring takes two chunks of a sequence a rank: raise "
+            "data.dataloader_param.collate_param.pad_to_multiple_of in the base",
         ),
         Rule.of(
             f"{RING} == 1 or not skip_flash_attention_recompute",

@@ -28,7 +28,6 @@ _SUPPORT: Mapping[str, ModelSupport] = MappingProxyType(
     {
         "qwen3_5": ModelSupport(("ulysses",), chunk_loss=True, linear_attention=True),
         "qwen3_5_moe": ModelSupport(("ulysses",), chunk_loss=True, linear_attention=True),
-        "qwen3_vl": ModelSupport(_EVERY, chunk_loss=True),
         "qwen3_vl_moe": ModelSupport(_EVERY, chunk_loss=True),
         "qwen3_omni_moe": ModelSupport(_EVERY, chunk_loss=True),
         "kimi_k25": ModelSupport(("ulysses",), chunk_loss=True),

@@ -1,0 +1,1 @@
+"""Why a trial failed, by kind, and what follows from it. Pure."""
