@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,11 @@ class MindspeedFsdp2:
             device=config.cluster.device,
             global_batch_size=batch,
             env={key: str(value) for key, value in config.trainer.env.items()},
-            dims={**_weights_dims(document, sources), "global_batch_size": batch},
+            dims={
+                **config.model.dims,
+                **_weights_dims(document, sources),
+                "global_batch_size": batch,
+            },
             python=config.trainer.python,
         )
 
@@ -105,14 +110,13 @@ class MindspeedFsdp2:
     @property
     def fixed(self) -> Mapping[str, Any]:
         """What the user's YAML says."""
-        document = self._document()
-        modules = document.get(key_path("parallel.ep_plan.apply_modules"), [])
-        return {**values_of(document), "expert_modules": len(modules or [])}
+        modules = value_at(self._data, "parallel.ep_plan.apply_modules") or ()
+        return {**self._values, "expert_modules": len(modules)}
 
     @property
     def rules(self) -> Sequence[Rule]:
         """What MindSpeed-MM checks, and what it does not and should."""
-        model = support_of(self._document().get(key_path("model.model_id")))
+        model = support_of(value_at(self._data, "model.model_id"))
         return rules_for(model, self.dims, self.device)
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
@@ -188,20 +192,24 @@ class MindspeedFsdp2:
         change = ("env", "-C", str(self.root))
         return (*change, self.python or "python", *launch, PROGRAM, str(file.absolute()))
 
-    def _document(self) -> YamlDocument:
-        return YamlDocument(self.name_of_base, self.base)
+    @cached_property
+    def _data(self) -> dict[str, Any]:
+        return YamlDocument(self.name_of_base, self.base).data
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return values_of(self._data)
 
     def _settings(self, point: Mapping[str, Any]) -> dict[str, Any]:
-        values = {**values_of(self._document()), **point}
+        values = {**self._values, **point}
         steps = accumulation(values, self.global_batch_size, self.world_size)
         return {**native_settings(values), ACCUMULATION: steps}
 
     def _patched(self, point: Mapping[str, Any]) -> YamlDocument:
         """Only keys that the point changes are touched."""
-        document = self._document()
-        present = document.data
+        document = YamlDocument(self.name_of_base, self.base)
         for key, value in self._settings(point).items():
-            if canonical(value_at(present, key)) != canonical(value):
+            if canonical(value_at(self._data, key)) != canonical(value):
                 document.put(key_path(key), value)
         return document
 
@@ -212,7 +220,7 @@ class MindspeedFsdp2:
 
 def _global_batch(document: YamlDocument, world_size: int) -> int:
     """Samples of a step of the base on so many ranks. Raises UserError."""
-    values = values_of(document)
+    values = values_of(document.data)
     steps = value_at(document.data, ACCUMULATION)
     sizes = (values["micro_batch_size"], steps, values["sp_degree"])
     if not all(isinstance(size, int) and size >= 1 for size in sizes):

@@ -186,16 +186,16 @@ def _features(support: ModelSupport) -> Sequence[Rule]:
             "not chunk_micro_batches or recompute and activation_offload",
             "cutting micro-batches needs recomputation and offload of the same modules",
         ),
-        Rule.of(
-            "not skip_flash_attention_recompute or recompute and activation_offload",
-            "skipping recomputation finds its layers by the offload's wrappers",
-        ),
-        Rule.of(
-            "not skip_linear_attention_recompute or recompute and activation_offload "
-            "and gdn_implementation != 'eager'",
-            "skipping recomputation needs a fused kernel, and the offload's wrappers",
-        ),
     ]
+    if support.linear_attention:
+        rules.append(
+            Rule.of(
+                "gdn_implementation != 'eager' or not (recompute and activation_offload "
+                "and (skip_flash_attention_recompute or skip_linear_attention_recompute))",
+                "recomputation of attention is skipped in fused linear attention alone "
+                "(model.gdn_implementation)",
+            )
+        )
     if not support.chunk_loss:
         rules.append(Rule.of("loss_chunk == 'none'", "the model's loss cannot be taken in chunks"))
     return rules

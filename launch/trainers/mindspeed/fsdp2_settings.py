@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from launch.trainers.documents import TreeDocument, key_path
+from launch.trainers.documents import key_path
 from launch.trainers.mindspeed.degrees import degrees_of, group_sizes
 
 _CHUNK_MODES = ("none", "static", "dynamic")
@@ -55,6 +55,7 @@ SPECIAL: Mapping[str, tuple[type | tuple[type, ...], tuple[Any, ...] | None]] = 
     "loss_chunk": (str, _CHUNK_MODES),
     "chunk_micro_batches": (bool, None),
 }
+_SKIPS = ("skip_flash_attention_recompute", "skip_linear_attention_recompute")
 BASE_FACTS: Mapping[str, tuple[str, Any]] = {
     "attn_implementation": ("model.attn_implementation", "flash_attention_2"),
     "gdn_implementation": ("model.gdn_implementation", "eager"),
@@ -85,9 +86,8 @@ _DEFAULTS: Mapping[str, Any] = {
 }
 
 
-def values_of(base: TreeDocument) -> dict[str, Any]:
-    """What the base says for every parameter, and for what rules read besides."""
-    data = base.data
+def values_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """What a YAML says for every parameter, and for what rules read besides."""
     static, dynamic = value_at(data, _STATIC_CHUNKS), value_at(data, _DYNAMIC_CHUNKS)
     return {
         **{name: value_at(data, knob.key) for name, knob in KNOBS.items()},
@@ -110,6 +110,8 @@ def value_at(data: Mapping[str, Any], key: str) -> Any:
 def native_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """Each key that parameters stand for, with its value. values: of every parameter."""
     ulysses, ring = group_sizes(values)
+    # Skipping recomputation finds its layers by the wrappers of offload: without both it cannot be.
+    skips = values["recompute"] and values["activation_offload"]
     return {
         _ULYSSES: ulysses,
         _RING: ring,
@@ -117,10 +119,15 @@ def native_settings(values: Mapping[str, Any]) -> dict[str, Any]:
         _DYNAMIC_CHUNKS: values["loss_chunk"] == "dynamic",
         _CHUNK_MBS: values["chunk_micro_batches"],
         **{knob.key: values[name] for name, knob in KNOBS.items()},
+        **{KNOBS[name].key: values[name] and skips for name in _SKIPS},
     }
 
 
 def accumulation(values: Mapping[str, Any], global_batch_size: int, world_size: int) -> int:
-    """Micro-batches of a rank in one step, which hold the global batch at its size."""
+    """Micro-batches of a rank in one step, which hold the global batch at its size.
+
+    At least 1, also for values that the rules exclude.
+    """
     data_parallel = world_size // int(values["sp_degree"])
-    return global_batch_size // (int(values["micro_batch_size"]) * data_parallel)
+    samples = int(values["micro_batch_size"]) * data_parallel
+    return max(1, global_batch_size // samples) if samples > 0 else 1

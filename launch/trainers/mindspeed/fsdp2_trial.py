@@ -6,6 +6,7 @@ from typing import Any
 
 from autotune.ports import MeasurementPlan
 from launch.trainers.documents import YamlDocument, key_path
+from launch.trainers.mindspeed.fsdp2_settings import value_at
 
 # Null is refused for these, and an empty text makes the trainer leave the weights as they
 # happen to lie in memory; without the keys it initialises them, and saves nothing.
@@ -32,6 +33,7 @@ def measuring(document: YamlDocument, plan: MeasurementPlan) -> None:
         "tools.memory_profile.enable": False,
         "tools.profile.enable": False,
     }
+    before = document.data
     for key, value in settings.items():
-        if document.get(key_path(key)) is not value:
+        if value_at(before, key) != value:
             document.put(key_path(key), value)
