@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -93,13 +94,14 @@ class NodeJob:
 def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: str) -> NodeJob:
     """What one node of a trial's placement does.
 
-    env: the sweep's environment, to which the program's own is added.
+    env: the sweep's environment, to which the program's own is added: its PYTHONPATH in front of
+    the one that is there, since setup scripts such as CANN's make one too.
     """
     return NodeJob(
         folder=request.folder.absolute(),
         argv=request.program.argv,
         cwd=request.program.cwd.absolute(),
-        env={**env, **request.program.env, TRIAL: marker},
+        env={**env, **request.program.env, **_python_path(env, request.program.env), TRIAL: marker},
         marker=marker,
         device=request.placement.device,
         node=node,
@@ -111,6 +113,14 @@ def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: s
         printed=request.program.printed,
         watches_memory=request.program.watches_memory,
     )
+
+
+def _python_path(env: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """The folders of both, each once."""
+    if "PYTHONPATH" not in env or "PYTHONPATH" not in added:
+        return {}
+    folders = [*added["PYTHONPATH"].split(os.pathsep), *env["PYTHONPATH"].split(os.pathsep)]
+    return {"PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, folders)))}
 
 
 @dataclass(frozen=True)

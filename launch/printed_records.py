@@ -23,6 +23,7 @@ class PrintedRecords:
         self._reader = LogReader(log_format)
         self._lines: dict[int, LineSplitter] = {}
         self._file = path.open("w", encoding="utf-8")
+        self._run = 0
         self._steps = 0
         self._memory = 0
 
@@ -46,8 +47,9 @@ class PrintedRecords:
     def _write(self, steps: int) -> None:
         """Writes what is new up to so many steps; a run that begins again is written anew."""
         reading = self._reader.reading
-        if steps < self._steps - 1:
-            self._steps = 0
+        run = max((step.run for step in reading.last_run), default=0)
+        if run != self._run:
+            self._run, self._steps = run, 0
         for step in reading.last_run[self._steps : max(steps, 0)]:
             if step.time_s is not None:
                 self._record(_step(step))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,11 +16,14 @@ class ProcessMemory:
     """Follows the peak of each rank's process and of those below it, and records it.
 
     The peak of a rank is the sum of its processes' own peaks of resident memory (VmHWM in
-    proc(5)): exact for one process, at most too high for several.
+    proc(5)): at most too high for several. What was held after the last look is known of the
+    largest process alone, from its end (ru_maxrss in getrusage(2), which counts the moment
+    before the program's start too: no less than this process holds).
     """
 
     def __init__(self) -> None:
         self._peaks: dict[int, dict[int, int]] = {}
+        self._last: dict[int, int] = {}
 
     def look(self, ranks: Mapping[int, int]) -> None:
         """Takes note of what is held now. ranks: rank by its process's number."""
@@ -28,11 +32,17 @@ class ProcessMemory:
             for process in _tree(pid):
                 peaks[process] = max(peaks.get(process, 0), _peak_bytes(process))
 
+    def note_end(self, rank: int, usage: resource.struct_rusage) -> None:
+        """Takes note of what the kernel tells of a rank's process that has ended."""
+        self._last[rank] = usage.ru_maxrss * _KIB
+
     def record(self, path: Path) -> None:
         """Appends the ranks' peaks to a file of records."""
         with path.open("a", encoding="utf-8") as file:
-            for rank, peaks in self._peaks.items():
-                record = {"event": "memory", "rank": rank, "peak_device_bytes": sum(peaks.values())}
+            for rank in sorted({*self._peaks, *self._last}):
+                seen = sum(self._peaks.get(rank, {}).values())
+                peak = max(seen, self._last.get(rank, 0))
+                record = {"event": "memory", "rank": rank, "peak_device_bytes": peak}
                 file.write(json.dumps(record) + "\n")
 
 

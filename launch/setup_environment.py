@@ -11,10 +11,15 @@ from launch.errors import EnvironmentProbeError
 
 _LIMIT_S = 120.0
 _BASH = "/bin/bash"
-# The scripts' own output goes to stderr; what comes to stdout is the environment alone.
-_SOURCE = 'for script in "$@"; do . "$script" >&2 || exit 1; done; exec env -0'
+# The scripts' own output goes to stderr; what comes to stdout is the environment alone. They see
+# no arguments, as at a prompt: some read "$@".
+_SOURCE = """
+sources=("$@"); set --
+for source in "${sources[@]}"; do . "$source" >&2 || exit 1; done
+exec env -0
+"""
 # Set by the shell itself.
-_SHELLS = frozenset({"_", "SHLVL", "PWD", "OLDPWD", "BASH_FUNC_which%%"})
+_SHELLS = frozenset({"_", "SHLVL", "PWD", "OLDPWD", "LINES", "COLUMNS", "BASH_FUNC_which%%"})
 
 
 def setup_environment(scripts: Sequence[str]) -> dict[str, str]:
@@ -47,6 +52,11 @@ def setup_environment(scripts: Sequence[str]) -> dict[str, str]:
         ) from None
     except (OSError, subprocess.SubprocessError) as error:
         raise EnvironmentProbeError(f"trainer.setup={list(scripts)} fails: {error}") from None
+    if not done.stdout:
+        raise EnvironmentProbeError(
+            f"trainer.setup={list(scripts)} ends the shell that reads it, with exit; give scripts "
+            "that are made to be sourced"
+        )
     return changed(os.environ, parse_environment(done.stdout))
 
 

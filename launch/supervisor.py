@@ -202,7 +202,7 @@ class Supervisor:
         """Takes the exit codes of ranks, and of orphans, which nobody asks for."""
         while True:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
@@ -210,6 +210,8 @@ class Supervisor:
             code = os.waitstatus_to_exitcode(status)
             for rank in self._starter.note_end(pid):
                 self._exits[rank] = RankExit(rank, code, by_us=self._ending)
+                if self._memory is not None:
+                    self._memory.note_end(rank, usage)
 
     def _end_processes(self) -> list[psutil.Process]:
         self._reap()

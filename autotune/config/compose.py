@@ -30,8 +30,15 @@ _TEXT_KEYS = (
     "study.storage",
     "study.take_over",
     "trainer.python",
+    "trainer.root",
+    "trainer.cwd",
+    "trainer.command",
+    "trainer.printed",
+    "model.base.config",
     "cluster.address",
 )
+# Of these also lists and mappings may be given, which look unlike the text.
+_LIST_KEYS, _MAPPING_KEYS = ("trainer.command",), ("trainer.printed",)
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,10 @@ def compose_config(overrides: Sequence[str], config_dir: Path | None = None) -> 
 def quote_text(override: str) -> str:
     """The override with its value quoted for Hydra where the key holds free text."""
     key, equals, value = override.partition("=")
-    if key not in _TEXT_KEYS or not equals or value in ("null", "???") or value[:1] in ("'", '"'):
+    name, first = key.lstrip("+"), value[:1]
+    if name not in _TEXT_KEYS or not equals or value in ("null", "???") or first in ("'", '"'):
+        return override
+    if (first == "[" and name in _LIST_KEYS) or (first == "{" and name in _MAPPING_KEYS):
         return override
     return f"{key}={_quoted(value)}"
 

@@ -48,11 +48,13 @@ class Evidence:
     """What is known of a trial besides its records, for the case that it failed.
 
     logs: each rank's output, by rank. is_baseline: it ran the user's present configuration for
-    the first time, which is known to fit elsewhere.
+    the first time, which is known to fit elsewhere. note: what a person should know of a good
+    measurement.
     """
 
     logs: Mapping[int, str] = field(default_factory=dict)
     is_baseline: bool = False
+    note: str | None = None
 
 
 NO_EVIDENCE = Evidence()
@@ -83,6 +85,8 @@ def judge(
     if outcome.status is Status.OK and decision is Decision.LOSES and end.kind is EndKind.STOPPED:
         reason = f"cannot win: stopped after {outcome.steps} scored steps"
         outcome = replace(outcome, status=Status.STOPPED, reason=reason)
+    if outcome.status is Status.OK and evidence.note:
+        outcome = replace(outcome, reason=f"{outcome.reason}; {evidence.note}")
     return replace(
         outcome,
         peak_memory_bytes=peaks.bytes,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.measure.records import RankReader, RankRecords
-from autotune.measure.voices import spoken_for_all
+from autotune.measure.voices import spoken_for_all, with_own_memory
 from autotune.study.paths import printed_records_file, rank_log_file, rank_records_file
 
 
@@ -38,7 +38,7 @@ class TrialFollower:
         self._every_rank = voices.every_rank
         ranks = range(voices.world_size)
         self._ranks = [_File(rank_records_file(trial_folder, rank), rank) for rank in ranks]
-        nodes = range(0 if voices.every_rank else voices.nodes)
+        nodes = range(voices.nodes)
         self._printed = [_File(printed_records_file(trial_folder, node), node) for node in nodes]
 
     def look(self) -> bool:
@@ -52,7 +52,7 @@ class TrialFollower:
     def steps(self) -> int:
         """How many steps every rank has recorded."""
         of_ranks = [file.reader.steps_read for file in self._ranks]
-        if self._every_rank:
+        if self._every_rank and any(of_ranks):
             return min(of_ranks)
         return max([*of_ranks, *(file.reader.steps_read for file in self._printed)])
 
@@ -60,9 +60,14 @@ class TrialFollower:
     def ranks(self) -> list[RankRecords]:
         """What has been read so far, by rank."""
         own = [file.reader.records for file in self._ranks]
-        if self._every_rank:
-            return own
-        return spoken_for_all(own, [file.reader.records for file in self._printed])
+        if self._every_rank and any(rank.steps for rank in own):
+            return with_own_memory(own)
+        return spoken_for_all(own, self.printed)
+
+    @property
+    def printed(self) -> list[RankRecords]:
+        """What the lines said that were printed, by node: the fallback, and a cross-check."""
+        return [file.reader.records for file in self._printed]
 
 
 class _File:

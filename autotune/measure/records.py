@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+_LARGEST = sys.float_info.max
 
 PHASES = (
     "data_loading",
@@ -218,9 +221,12 @@ def _peak(entry: Mapping[str, Any]) -> int | None:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, float):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int):
         return math.nan
-    return float(value)
+    # JSON's whole numbers have no bound, floats do.
+    return float(value) if abs(value) <= _LARGEST else math.nan
 
 
 def _integer(value: object) -> int | None:

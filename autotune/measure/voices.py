@@ -20,13 +20,18 @@ def spoken_for_all(
     voice = max(voices, key=lambda one: len(one.steps), default=None)
     if voice is None:
         return list(ranks)
+    return [
+        replace(rank, started=True, steps=rank.steps or voice.steps)
+        for rank in with_own_memory(ranks, printed)
+    ]
+
+
+def with_own_memory(
+    ranks: Sequence[RankRecords], printed: Sequence[RankRecords] = ()
+) -> list[RankRecords]:
+    """The ranks, each with what was told of its memory in any file of records."""
     memory = [one for source in (*ranks, *printed) for one in source.memory]
     return [
-        replace(
-            rank,
-            started=True,
-            steps=rank.steps or voice.steps,
-            memory=tuple(one for one in memory if one.rank == rank.rank),
-        )
+        replace(rank, memory=tuple(one for one in memory if one.rank == rank.rank))
         for rank in ranks
     ]

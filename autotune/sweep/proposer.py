@@ -83,13 +83,13 @@ class Proposer:
         with one_thread():
             return self._expected(point)
 
-    def _expected(self, point: Point, passed_over: bool = False) -> GateNote | None:
+    def _expected(self, point: Point, passed_over: Point | None = None) -> GateNote | None:
         gate = self._gate()
         refusal = gate.refusal(point)
         if refusal is not None:
             return _note(refusal.fits, refusal.forecast, checked=True)
         forecast = gate.forecast(point)
-        if forecast is None and not passed_over:
+        if forecast is None and passed_over is None:
             return None
         fits = None if forecast is None else forecast.fits
         return replace(_note(fits, forecast, checked=False), passed_over=passed_over)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autotune.errors import UserError
+from autotune.measure.crosscheck import disagreement
 from autotune.measure.judge import Evidence, JudgeSettings, is_over_limit, judge, measure_run
 from autotune.measure.outcome import Outcome, Work
 from autotune.measure.racing import Decision, RaceRules, decide
@@ -157,6 +158,7 @@ class Runner:
             if end.kind is not EndKind.FINISHED
             else {},
             is_baseline=live.order.point == self.baseline and live.order.attempt == 1,
+            note=disagreement(live.follower.ranks, live.follower.printed),
         )
         outcome = judge(
             end, live.follower.ranks, settings, held.baseline_work, live.decision, evidence

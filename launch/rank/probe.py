@@ -64,12 +64,21 @@ def commit_of(package: str) -> str:
     if found is None or not found.origin or "site-packages" in found.origin:
         return ""  # an installed package has a version; its folder may lie in anyone's work tree
     for folder in Path(found.origin).resolve().parents:
-        git = folder / ".git"
-        if git.is_dir():
-            head = text_of(git / "HEAD").strip()
-            name = head.partition("ref: ")[2]
-            return (text_of(git / name).strip() if name else head) or packed(git, name)
+        if (folder / ".git").exists():
+            return head_of(folder / ".git")
     return ""
+
+
+def head_of(git: Path) -> str:
+    """The commit that is checked out; `git` is a file in a linked work tree or a submodule."""
+    if git.is_file():
+        git = git.parent / text_of(git).partition("gitdir:")[2].strip()
+    common = git / (text_of(git / "commondir").strip() or ".")
+    head = text_of(git / "HEAD").strip()
+    name = head.partition("ref: ")[2]
+    if not name:
+        return head
+    return text_of(git / name).strip() or text_of(common / name).strip() or packed(common, name)
 
 
 def packed(git: Path, name: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -15,17 +14,18 @@ from autotune.measure.logs.formats import format_of
 from autotune.ports import ExportPaths, MeasurementPlan, RankProgram
 from autotune.space.definition import Facts, Rule
 from autotune.space.expression import Expression
-from launch.trainers.documents import TreeDocument, key_path, parse_document
+from launch.trainers.documents import Document, TreeDocument, key_path, parse_document
 from launch.trainers.passes import plan_passes
 from launch.trainers.sources import Sources
-from launch.trainers.template import Field, Template, render_words
+from launch.trainers.template import Blank, Field, Template, render_words, split_words
 
 _PROCESSES = ("rank", "node")
 _MEMORY = ("records", "processes", "none")
 _OWN_NAMES = ("python", "steps", "folder")
 _COPIES = "patched"
-_STEPS = "<steps>"
-"""What stands for the number of steps in a command that a person trains with."""
+_CWD = "cwd"
+_STEPS = Blank()
+"""In the place of the number of steps in a command that a person trains with."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,32 @@ class Patch:
         """The name of the copy."""
         return PurePath(self.file).name
 
-    def render(self, scope: Mapping[str, Any]) -> str:
-        """The copy. A key whose template has no value stays as it is. Raises UserError."""
+    def render(self, scope: Mapping[str, Any], active: Container[str]) -> str:
+        """The copy. Raises UserError.
+
+        A key stays as it is where a parameter of its template is not active, or its text is left
+        out; a value that is null is set like others. active: names that have a value.
+        """
         document = parse_document(self.file, self.text)
         for key, template in self.settings.items():
             value = template.value(scope)
-            if value is None:
-                continue
-            path = key_path(key.removeprefix("+"))
-            if key.startswith("+") and isinstance(document, TreeDocument):
-                document.put(path, value)
-            else:
-                document.set(path, value)
+            if value is not None or template.may_be_null(active):
+                _put(document, key, value)
         return document.text()
+
+    def require_keys(self) -> None:
+        """Raises UserError for a key that the file does not have."""
+        document = parse_document(self.file, self.text)
+        for key in self.settings:
+            _put(document, key, "")
+
+
+def _put(document: Document, key: str, value: Any) -> None:
+    path = key_path(key.removeprefix("+"))
+    if key.startswith("+") and isinstance(document, TreeDocument):
+        document.put(path, value)
+    else:
+        document.set(path, value)
 
 
 @dataclass(frozen=True)
@@ -103,7 +116,7 @@ class CommandTrainer:
             raise UserError(f"trainer.window_steps={trainer.window_steps} must be at least 1")
         if trainer.printed is not None:
             format_of(trainer.printed, "trainer.printed")
-        cwd = Path(trainer.cwd or ".").expanduser().absolute()
+        cwd = Path(sources.keep(_CWD, str(Path(trainer.cwd or ".").expanduser().absolute())))
         made = cls(
             words=_words(trainer.command),
             env={
@@ -144,6 +157,12 @@ class CommandTrainer:
         """Raises UserError for a parameter that is used nowhere, and for an unknown name."""
         used: set[str] = set()
         known = {*choices, *_OWN_NAMES, *self.patches}
+        for name in choices:
+            if name in _OWN_NAMES or name in self.patches:
+                raise UserError(
+                    f"space.parameters.{name}: in a command {{{name}}} is something else; give "
+                    "the parameter another name"
+                )
         for where, template in self._templates():
             for item in template.fields:
                 item.expression.check_names(dict.fromkeys(known), self.facts, where)
@@ -162,8 +181,10 @@ class CommandTrainer:
                 )
 
     def refusal(self, point: Mapping[str, Any], world_size: int) -> str | None:
-        """Nothing that is known beforehand; but keys to patch must be there. Raises UserError."""
-        self._copies(point, {"steps": 1, "folder": "."})
+        """Nothing that is known beforehand; but every field must have a value. Raises UserError."""
+        scope = self._scope(point, {"steps": 1, "folder": "."}, Path())
+        for _, template in self._templates():
+            template.value(scope)
         return None
 
     def plan(self, warmup_steps: int, min_steps: int, max_steps: int) -> MeasurementPlan:
@@ -172,18 +193,22 @@ class CommandTrainer:
 
     def config(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Command, environment and working directory of a training run."""
+        scope = self._scope(point, {"steps": _STEPS, "folder": "."}, Path())
         return {
-            "command": list(self._exported(point, ".")),
-            "env": dict(self.environment(point)),
+            "command": list(render_words(self.words, scope)),
+            "env": _texts(self.env, scope),
             "cwd": str(self.cwd),
         }
 
     def native(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """The command and what its files hold; None where a name has no value."""
-        known = {*_OWN_NAMES, *self.patches, *values}
-        if any(not template.names <= known for _, template in self._templates()):
+        """The command and what its files hold; None for a name that stands nowhere in them."""
+        used = {name for _, template in self._templates() for name in template.names}
+        if not set(values) <= used - {*_OWN_NAMES, *self.patches}:
             return None
-        return {"config": self.config(values), "files": dict(self.files(values))}
+        try:
+            return {"config": self.config(values), "files": dict(self.files(values))}
+        except UserError:
+            return None
 
     def trial_program(
         self, point: Mapping[str, Any], plan: MeasurementPlan, folder: Path
@@ -207,22 +232,29 @@ class CommandTrainer:
         return self._copies(point, {"steps": _STEPS, "folder": "."})
 
     def environment(self, point: Mapping[str, Any]) -> Mapping[str, str]:
-        """The templates' values."""
-        return _texts(self.env, self._scope(point, {"steps": _STEPS, "folder": "."}, Path()))
+        """The templates' values, but for those that lead to exported files."""
+        placeless = {name: one for name, one in self.env.items() if not self._needs_place(one)}
+        return _texts(placeless, self._scope(point, {"steps": _STEPS, "folder": "."}, Path()))
 
     def training_command(
         self, point: Mapping[str, Any], exported: ExportPaths, world_size: int
     ) -> tuple[str, ...]:
-        """The command with the copies that were exported."""
-        return self._exported(point, exported.files)
+        """The command in its directory, with the copies that were exported."""
+        scope = self._scope(
+            point, {"steps": _STEPS, "folder": exported.files}, Path(exported.files)
+        )
+        placed = {name: one for name, one in self.env.items() if self._needs_place(one)}
+        assigned = (f"{name}={value}" for name, value in _texts(placed, scope).items())
+        return ("env", "-C", str(self.cwd), *assigned, *render_words(self.words, scope))
 
-    def _exported(self, point: Mapping[str, Any], folder: str) -> tuple[str, ...]:
-        own = {"steps": _STEPS, "folder": folder}
-        return render_words(self.words, self._scope(point, own, Path(folder)))
+    def _needs_place(self, template: Template) -> bool:
+        """Whether it names the folder of the trial or of an export."""
+        return not template.names.isdisjoint({"folder", *self.patches})
 
     def _copies(self, point: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
         scope = self._scope(point, own, Path())
-        return {patch.copy: patch.render(scope) for patch in self.patches.values()}
+        active = {*point, *own, "python", *self.patches}
+        return {patch.copy: patch.render(scope, active) for patch in self.patches.values()}
 
     def _scope(
         self, point: Mapping[str, Any], own: Mapping[str, Any], folder: Path
@@ -253,7 +285,7 @@ class CommandTrainer:
 def _words(command: object) -> tuple[Template, ...]:
     if isinstance(command, str):
         try:
-            words = shlex.split(command)
+            words = split_words(command)
         except ValueError as error:
             raise UserError(f"trainer.command={command!r} cannot be split: {error}") from None
     elif isinstance(command, list):
@@ -288,17 +320,19 @@ def _patch(name: str, entry: object, cwd: Path, sources: Sources) -> Patch:
             f"{where}={entry!r} is no patch; write "
             f"{name}: {{file: config.yaml, set: {{some.key: '{{parameter}}'}}}}"
         )
-    if name in _OWN_NAMES or not name.isidentifier():
+    if name in (*_OWN_NAMES, "model", "cluster") or not name.isidentifier():
         raise UserError(f"{where}: {name!r} cannot be a patch's name; take a word such as config")
     settings = entry["set"]
     if not isinstance(settings, Mapping) or not settings:
         raise UserError(f"{where}.set={settings!r} names no key; write set: {{some.key: value}}")
     file = str(entry["file"])
-    return Patch(
+    patch = Patch(
         file,
         sources.read(str(cwd / Path(file).expanduser()), f"{where}.file"),
         {str(key): _setting(value, f"{where}.set.{key}") for key, value in settings.items()},
     )
+    patch.require_keys()
+    return patch
 
 
 def _setting(value: object, where: str) -> Template:

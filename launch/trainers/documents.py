@@ -26,6 +26,12 @@ from autotune.space.point import plain
 
 KeyPath = Sequence[str]
 _NOTHING = object()
+# A comment begins after a blank; in quotes there is none.
+_LINE = (
+    r"^[ \t]*(?:export[ \t]+)?{key}[ \t]*[=:][ \t]*"
+    r"(?P<value>(?P<quote>[\"'])(?:(?!(?P=quote)).)*(?P=quote)|[^\n]*?)"
+    r"[ \t]*(?:(?<=[ \t])#.*)?$"
+)
 
 
 def key_path(dotted: str) -> KeyPath:
@@ -158,11 +164,38 @@ class YamlDocument(TreeDocument):
 
     def set(self, path: KeyPath, value: Any) -> None:
         """Changes the value of a key. Raises UserError where there is no such key."""
+        self._separate(path[:-1])
         super().set(path, _for_pyyaml(value))
 
     def put(self, path: KeyPath, value: Any) -> None:
         """Changes the value of a key, which is added where there is none, with its parents."""
+        self._separate(path[:-1])
         super().put(path, _for_pyyaml(value))
+
+    def remove(self, path: KeyPath) -> None:
+        """Takes a key away; one that is not there is no error."""
+        self._separate(path[:-1])
+        super().remove(path)
+        if len(path) > 1 and self.has(path):  # it came with a merge (`<<`)
+            self._write_out(path[:-1])
+            super().remove(path)
+
+    def _separate(self, path: KeyPath) -> None:
+        """Writes out what an alias or a merge takes from elsewhere, since it will differ."""
+        first = _first_places(self._tree)
+        node: Any = self._tree
+        for depth, part in enumerate(path):
+            below = _child(node, part)
+            if not isinstance(below, (MutableMapping, MutableSequence)):
+                return
+            if first[id(below)] != (id(node), str(part)):
+                self._write_out(path[: depth + 1])
+                return
+            node = below
+
+    def _write_out(self, path: KeyPath) -> None:
+        """Replaces an alias or a merge by what it stands for; with it, all that is below."""
+        _assign(self._parent(path), path[-1], _for_pyyaml(self.get(path)))
 
     def text(self) -> str:
         """The whole file."""
@@ -201,9 +234,9 @@ class TextDocument(Document):
         self._text = text
 
     def get(self, path: KeyPath, default: Any = None) -> Any:
-        """The text behind the key, or the default where there is none."""
+        """The text behind the key, without its quotes, or the default where there is none."""
         found = self._lines(path)
-        return found[0]["value"] if len(found) == 1 else default
+        return found[0]["value"].strip("\"'") if len(found) == 1 else default
 
     def set(self, path: KeyPath, value: Any) -> None:
         """Changes what stands behind the key in its one line."""
@@ -214,7 +247,9 @@ class TextDocument(Document):
                 f"{'.'.join(path)}: ; a key to set must have one"
             )
         start, end = found[0].span("value")
-        self._text = f"{self._text[:start]}{plain(value)}{self._text[end:]}"
+        quote = found[0]["quote"] or ""
+        gap = " " if self._text[end : end + 1] == "#" else ""
+        self._text = f"{self._text[:start]}{quote}{plain(value)}{quote}{gap}{self._text[end:]}"
 
     def text(self) -> str:
         """The whole file."""
@@ -222,8 +257,7 @@ class TextDocument(Document):
 
     def _lines(self, path: KeyPath) -> list[re.Match[str]]:
         key = re.escape(".".join(path))
-        line = rf"^[ \t]*(?:export[ \t]+)?{key}[ \t]*[=:][ \t]*(?P<value>[^\n#]*?)[ \t]*(?:#.*)?$"
-        return list(re.finditer(line, self._text, re.MULTILINE))
+        return list(re.finditer(_LINE.format(key=key), self._text, re.MULTILINE))
 
 
 def parse_document(name: str, text: str) -> Document:
@@ -243,7 +277,7 @@ def _null(representer: Any, _: None) -> Any:
 def _for_pyyaml(value: Any) -> Any:
     """The value so that PyYAML reads what was meant from its text."""
     if isinstance(value, Mapping):
-        return {str(key): _for_pyyaml(one) for key, one in value.items()}
+        return {_for_pyyaml(key): _for_pyyaml(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_for_pyyaml(one) for one in value]
     if isinstance(value, float) and math.isfinite(value):
@@ -268,6 +302,20 @@ def _read(text: str) -> Any:
 
 def _number(representer: Any, value: _PlainNumber) -> Any:
     return representer.represent_scalar("tag:yaml.org,2002:float", str(value))
+
+
+def _first_places(tree: Any) -> dict[int, tuple[int, str]]:
+    """Where each mapping and list stands first: its parent's identity, and the key there."""
+    places: dict[int, tuple[int, str]] = {}
+
+    def visit(node: Any) -> None:
+        for key, child in node.items() if isinstance(node, Mapping) else enumerate(node):
+            if isinstance(child, (MutableMapping, MutableSequence)) and id(child) not in places:
+                places[id(child)] = (id(node), str(key))
+                visit(child)
+
+    visit(tree)
+    return places
 
 
 def _child(node: Any, part: str) -> Any:

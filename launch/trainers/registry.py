@@ -9,6 +9,7 @@ from autotune.errors import UserError, did_you_mean
 from autotune.ports import Trainer
 from launch.trainers.command import CommandTrainer
 from launch.trainers.mindspeed.fsdp2 import MindspeedFsdp2
+from launch.trainers.mindspeed.megatron import MindspeedMegatron
 from launch.trainers.reference import ReferenceTrainer
 from launch.trainers.sources import Sources
 
@@ -26,11 +27,15 @@ _MAKERS: Mapping[str, Callable[[Config, Sources], Trainer]] = {
     "reference": _reference,
     "command": CommandTrainer.load,
     "mindspeed_fsdp2": MindspeedFsdp2.load,
+    "mindspeed_megatron": MindspeedMegatron.load,
+    "mindspeed_megatron_fsdp2": MindspeedMegatron.load,
 }
 # Beside `name`, `python` and `sources`, which every trainer has.
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "reference": ("setup",),
     "mindspeed_fsdp2": ("root", "commit", "setup", "env"),
+    "mindspeed_megatron": ("root", "commit", "setup", "env"),
+    "mindspeed_megatron_fsdp2": ("root", "commit", "setup", "env"),
     "command": (
         *("setup", "env", "command", "cwd", "processes"),
         *("patch", "printed", "window_steps", "memory"),

@@ -74,6 +74,13 @@ class Sources:
         path = Path(name).expanduser()
         return path if path.is_absolute() else self.root / path
 
+    def keep(self, name: str, value: str) -> str:
+        """What the value was when the study began; it is kept like a file's text."""
+        if self._kept is not None:
+            value = self._kept.get(name, value)
+        self._used[name] = value
+        return value
+
     def commit(self) -> str | None:
         """The commit that is checked out, 40 hexadecimal digits; None where git does not say."""
         found = self._kept.get(COMMIT) if self._kept is not None else checked_out(self.root)

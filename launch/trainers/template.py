@@ -8,7 +8,8 @@ the expression is true. `{{` and `}}` are braces.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,13 @@ from autotune.space.expression import Expression, InapplicableError
 from autotune.space.point import plain
 
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+_BRACES = re.compile(r"\{[^{}]*\}")
 _LITERAL = {"{{": "{", "}}": "}"}
+
+
+@dataclass(frozen=True)
+class Blank:
+    """What a person fills in before training. Fields that read it stay visible, as `<steps>`."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,9 @@ class Field:
 
     def value(self, scope: Mapping[str, Any]) -> Any:
         """The value, None where there is none: a parameter is inactive, or the text is left out."""
+        if any(isinstance(scope.get(name), Blank) for name in self.expression.names):
+            asked = self.expression.text.strip()
+            return f"<{asked}>" if self.then is None else f"<{self.then} if {asked}>"
         try:
             found = self.expression.evaluate(scope)
         except InapplicableError:
@@ -66,6 +76,20 @@ class Template:
         """The parameters and trainer's names that it reads."""
         return frozenset(name for field in self.fields for name in field.expression.names)
 
+    def may_be_null(self, active: Container[str]) -> bool:
+        """Whether null is its value, rather than that it has none. active: names with a value."""
+        field = self.parts[0] if len(self.parts) == 1 else None
+        if not isinstance(field, Field) or field.then is not None:
+            return False
+        return all(name in active for name in field.expression.names)
+
+    @property
+    def is_option(self) -> bool:
+        """Whether its text begins with a dash, as far as that is known beforehand."""
+        first = self.parts[0] if self.parts else ""
+        text = first.then if isinstance(first, Field) else first
+        return text is not None and text.startswith("-")
+
     def value(self, scope: Mapping[str, Any]) -> Any:
         """What it stands for: of its own type where it is one field, else text; None for nothing.
 
@@ -82,17 +106,33 @@ class Template:
         return "".join(texts)
 
 
+def split_words(text: str) -> list[str]:
+    """The words of a command as a shell splits them; a field is whole, with its own quotes.
+
+    Raises ValueError for a quote that is not closed.
+    """
+    fields: list[str] = []
+
+    def mark(match: re.Match[str]) -> str:
+        fields.append(match[0])
+        return f"\0{len(fields) - 1}\0"
+
+    words = shlex.split(_BRACES.sub(mark, text))
+    return [re.sub("\0([0-9]+)\0", lambda match: fields[int(match[1])], word) for word in words]
+
+
 def render_words(words: Sequence[Template], scope: Mapping[str, Any]) -> tuple[str, ...]:
     """The words of a command. One without a value is left out, with the option before it.
 
-    So `--ulysses-degree {ulysses_degree}` disappears where there is no such degree.
+    So `--ulysses-degree {ulysses_degree}` disappears where there is no such degree. A word that
+    is an option itself, such as `{recompute:--recompute}` or `--lr={lr}`, goes alone.
     """
     rendered: list[str] = []
     option = False  # whether the last word is an option that waits for its value
     for word in words:
         value = word.value(scope)
         if value is None:
-            if option:
+            if option and not word.is_option:
                 rendered.pop()
             option = False
             continue

@@ -36,7 +36,9 @@ def _wrap(engine: Any, steps: HookedSteps) -> None:
         answer = log(self, *words, **named)
         given = signature.bind(self, *words, **named).arguments
         training = self.args.training
-        details = {"loss": _number(given["loss_dict"].get("loss"))}
+        details = {}
+        if given["loss_dict"].get("loss") is not None:
+            details["loss"] = _number(given["loss_dict"]["loss"])
         if given.get("grad_norm") is not None and training.clip_grad > 0:
             details["grad_norm"] = _number(given["grad_norm"])
         samples = training.global_batch_size

@@ -33,6 +33,7 @@ class HookedSteps:
         self._planned = None if planned is None else ProfileOptions.from_mapping(planned)
         self._made = 0
         self._profiled_until = 0
+        self._is_closing = False  # the planned profile, after which nothing comes, has begun
         self._profiler: Optional[StepProfiler] = None  # noqa: UP045
         self._agreement: Optional[Agreement] = None  # noqa: UP045
         if plan.get("agree") and recorder.folder is not None:
@@ -76,7 +77,8 @@ class HookedSteps:
         agreed = self._agreement
         last = self._plain
         if agreed is not None:
-            if agreed.profile_after is not None and self._made >= agreed.profile_after:
+            is_due = agreed.profile_after is not None and self._made >= agreed.profile_after
+            if is_due and not self._is_closing:
                 agreed.profile_after = None
                 self._open(agreed.options, agreed.request)
                 return False
@@ -85,10 +87,16 @@ class HookedSteps:
         if self._made < last:
             return False
         if self._planned is None:
+            self._refuse_late_request()
             return True
-        planned, self._planned = self._planned, None
+        planned, self._planned, self._is_closing = self._planned, None, True
         self._open(planned, None)
         return False
+
+    def _refuse_late_request(self) -> None:
+        agreed = self._agreement
+        if agreed is not None and agreed.profile_after is not None and self._rank == 0:
+            self._recorder.profile_failed(agreed.request, "no steps are left to profile")
 
     def _open(self, options: ProfileOptions, request: Optional[str]) -> None:  # noqa: UP045
         self._profiled_until = self._made + options.total_steps

@@ -29,6 +29,7 @@ from launch.trainers.mindspeed.fsdp2_settings import (
     native_settings,
     value_at,
     values_of,
+    wrong_types,
 )
 from launch.trainers.mindspeed.fsdp2_trial import measuring
 from launch.trainers.mindspeed.hf_config import dims_of
@@ -40,6 +41,15 @@ from launch.trainers.sources import Sources
 PROGRAM = "mindspeed_mm/fsdp/train/trainer.py"
 _CONFIG_FILE = "config.yaml"
 _HOOK = "mindspeed_fsdp2"
+_KINDS: Mapping[str, tuple[Any, tuple[Any, ...] | None]] = {
+    **{name: (knob.kind, knob.allowed) for name, knob in KNOBS.items()},
+    **SPECIAL,
+}
+_DIVISORS = (
+    *("micro_batch_size", "fsdp_size", "sp_degree", "ulysses_degree"),
+    "expert_parallel_size",
+)
+_UNLISTED = ("model", "data")  # what they hold depends on the model
 
 
 @dataclass(frozen=True)
@@ -79,10 +89,12 @@ class MindspeedFsdp2:
         text = sources.read(name, "model.base.config")
         document = YamlDocument(name, text)
         known = read_keys("fsdp2_keys.yaml")
-        if wrong := list(unknown_keys(document.data, known)):
+        if wrong := list(unknown_keys(document.data, known, _UNLISTED)):
             raise UserError(
                 f"{name} has keys that MindSpeed-MM ignores; correct them: {'; '.join(wrong)}"
             )
+        if wrong := list(wrong_types(document.data)):
+            raise UserError(f"{name} has values of another type than these keys take: {wrong}")
         world_size = config.cluster.placement.world_size
         batch = config.model.dims.get("global_batch_size") or _global_batch(document, world_size)
         return cls(
@@ -110,8 +122,15 @@ class MindspeedFsdp2:
     @property
     def fixed(self) -> Mapping[str, Any]:
         """What the user's YAML says."""
+        values = self._values
         modules = value_at(self._data, "parallel.ep_plan.apply_modules") or ()
-        return {**self._values, "expert_modules": len(modules)}
+        # A base that is cut into parts of its own size is of no use, and yet the present one.
+        is_whole = values["chunk_mbs"] >= values["micro_batch_size"]
+        return {
+            **values,
+            "expert_modules": len(modules),
+            "base_cuts_nothing": values["chunk_micro_batches"] and is_whole,
+        }
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -121,23 +140,17 @@ class MindspeedFsdp2:
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Raises UserError for a parameter that the backend lacks, or a choice it cannot take."""
-        known = {
-            **{name: (knob.kind, knob.allowed) for name, knob in KNOBS.items()},
-            **SPECIAL,
-        }
         for parameter, values in choices.items():
-            if parameter not in known:
+            if parameter not in _KINDS:
                 raise UserError(
                     f"space.parameters.{parameter}: {self.name} has no such parameter; "
-                    f"{did_you_mean(parameter, known)}"
+                    f"{did_you_mean(parameter, _KINDS)}"
                 )
-            kind, allowed = known[parameter]
             for value in values:
-                is_kind = isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
-                if not is_kind or (allowed is not None and value not in allowed):
+                if not _can_be(parameter, value):
                     raise UserError(
                         f"space.parameters.{parameter}.choices: {plain(value)!r} cannot be; "
-                        f"{_takes(kind, allowed)}"
+                        f"{_takes(parameter)}"
                     )
 
     def refusal(self, point: Mapping[str, Any], world_size: int) -> str | None:
@@ -153,8 +166,8 @@ class MindspeedFsdp2:
         return self._patched(point).data
 
     def native(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
-        """What the values mean, defaults filled in; None for a parameter that it lacks."""
-        if not set(values) <= {*KNOBS, *SPECIAL}:
+        """What the values mean, defaults filled in; None for one that it does not take."""
+        if not all(name in _KINDS and _can_be(name, value) for name, value in values.items()):
             return None
         return self._settings(values)
 
@@ -173,6 +186,7 @@ class MindspeedFsdp2:
                 "PYTHONPATH": self._python_path(),
             },
             files={_CONFIG_FILE: document.text()},
+            printed="megatron",  # the fallback, and a cross-check of what the hook records
         )
 
     def files(self, point: Mapping[str, Any]) -> Mapping[str, str]:
@@ -246,9 +260,23 @@ def _weights_dims(document: YamlDocument, sources: Sources) -> dict[str, Any]:
     return {} if text is None else dims_of(text, name)
 
 
-def _takes(kind: type | tuple[type, ...], allowed: tuple[Any, ...] | None) -> str:
+def _can_be(parameter: str, value: Any) -> bool:
+    """Whether the value is of the right type, and one by which rules can divide."""
+    kind, allowed = _KINDS[parameter]
+    if allowed is not None:
+        return value in allowed
+    if isinstance(value, bool) and kind is not bool:
+        return False
+    if isinstance(value, str) and parameter == "fsdp_size":
+        return value == "auto"
+    return isinstance(value, kind) and (parameter not in _DIVISORS or value >= 1)
+
+
+def _takes(parameter: str) -> str:
+    kind, allowed = _KINDS[parameter]
     if allowed is not None:
         return f"allowed: {', '.join(plain(value) for value in allowed)}"
-    words = {int: "an integer", bool: "true or false", str: "text", list: "a list of module names"}
+    whole = "an integer of at least 1" if parameter in _DIVISORS else "an integer"
+    words = {int: whole, bool: "true or false", str: "auto", list: "a list of module names"}
     kinds = kind if isinstance(kind, tuple) else (kind,)
     return f"it takes {' or '.join(words[one] for one in kinds)}"

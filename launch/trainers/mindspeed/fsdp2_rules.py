@@ -131,7 +131,8 @@ def _experts(dims: Mapping[str, Any]) -> Sequence[Rule]:
     rules = [
         Rule.of(f"{_WORLD} % expert_parallel_size == 0", "expert parallelism divides the ranks"),
         Rule.of(
-            f"expert_fsdp_size == None or {_WORLD} == expert_parallel_size * expert_fsdp_size",
+            "expert_parallel_size == 1 or expert_fsdp_size == None "
+            f"or {_WORLD} == expert_parallel_size * expert_fsdp_size",
             "expert parallelism and the base's expert_fully_shard_parallel_size make up the ranks",
         ),
         Rule.of(
@@ -151,7 +152,7 @@ def _experts(dims: Mapping[str, Any]) -> Sequence[Rule]:
                 "expert parallelism divides the experts",
             )
         )
-    else:
+    elif "num_layers" in dims:  # the model's config.json is known, and tells of none
         rules.append(Rule.of("expert_parallel_size == 1", "the model has no experts"))
     return rules
 
@@ -179,7 +180,8 @@ def _features(support: ModelSupport) -> Sequence[Rule]:
             "a dynamic chunk of the loss holds at least one token a sample",
         ),
         Rule.of(
-            "not chunk_micro_batches or chunk_mbs >= 1 and chunk_mbs < micro_batch_size",
+            "not chunk_micro_batches "
+            "or chunk_mbs >= 1 and (chunk_mbs < micro_batch_size or base_cuts_nothing)",
             "micro-batches are cut into smaller ones (not checked there: no effect)",
         ),
         Rule.of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +84,17 @@ _DEFAULTS: Mapping[str, Any] = {
     _DYNAMIC_CHUNKS: False,
     _CHUNK_MBS: False,
 }
+
+
+def wrong_types(data: Mapping[str, Any]) -> Iterator[str]:
+    """Keys of parameters whose value is of another type than the trainer takes."""
+    kinds = {knob.key: knob.kind for knob in KNOBS.values()}
+    for key, kind in {**kinds, _ULYSSES: int, _RING: int, ACCUMULATION: int}.items():
+        value = value_at(data, key)
+        if value is not None and (
+            not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
+        ):
+            yield f"{key}={value!r}"
 
 
 def values_of(data: Mapping[str, Any]) -> dict[str, Any]:

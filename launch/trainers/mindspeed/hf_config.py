@@ -19,7 +19,10 @@ _DECODER = {
     "vocab_size": "vocab_size",
     "linear_num_key_heads": "linear_num_key_heads",
     "linear_num_value_heads": "linear_num_value_heads",
+    # One name or another: Qwen's, DeepSeek's and Kimi's, Mixtral's and MiniMax's.
     "num_experts": "num_experts",
+    "n_routed_experts": "num_experts",
+    "num_local_experts": "num_experts",
 }
 _ENCODER = {
     "hidden_size": "encoder_hidden_size",
@@ -39,14 +42,19 @@ def dims_of(text: str, name: str) -> dict[str, Any]:
         raise UserError(f"{name} is no JSON: {error}; is it the model's config.json?") from None
     if not isinstance(config, Mapping):
         raise UserError(f"{name} holds no mapping; is it the model's config.json?")
-    whole = config.get("thinker_config", config)  # the half of an Omni model that is trained
-    decoder = whole.get("text_config", whole)
-    encoder = whole.get("vision_config", {})
-    return {**_named(decoder, _DECODER), **_named(encoder, _ENCODER)}
+    whole = _part(config, "thinker_config")  # the half of an Omni model that is trained
+    decoder = _part(whole, "text_config")
+    return {**_named(decoder, _DECODER), **_named(whole.get("vision_config"), _ENCODER)}
+
+
+def _part(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of a model, or the whole where it has no such part."""
+    part = config.get(name)
+    return part if isinstance(part, Mapping) else config
 
 
 def _named(config: object, names: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(config, Mapping):
         return {}
     found = {ours: config[theirs] for theirs, ours in names.items() if theirs in config}
-    return {name: value for name, value in found.items() if isinstance(value, int)}
+    return {name: value for name, value in found.items() if type(value) is int}

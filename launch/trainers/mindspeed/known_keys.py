@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -19,12 +19,17 @@ def read_keys(name: str) -> Mapping[str, Any]:
     return listed
 
 
-def unknown_keys(config: Mapping[str, Any], known: Mapping[str, Any]) -> Iterator[str]:
+def unknown_keys(
+    config: Mapping[str, Any], known: Mapping[str, Any], unlisted: Collection[str] = ()
+) -> Iterator[str]:
     """What is wrong with each key that is not listed, and what may have been meant.
 
-    known: by group, `keys` and further `groups`.
+    known: by group, `keys` and further `groups`. unlisted: groups of which any key is taken.
     """
     everywhere = sorted(_places("", known))
+    for group in config:
+        if group not in known and group not in unlisted:
+            yield f"{group}: {_meant(str(group), [*known, *unlisted], everywhere)}"
     for group, listed in known.items():
         yield from _unknown(group, config.get(group), listed, everywhere)
 
@@ -38,8 +43,8 @@ def _unknown(
     for key, value in node.items():
         if key in groups:
             yield from _unknown(f"{where}.{key}", value, groups[key], everywhere)
-        elif key not in (listed.get("keys") or ()):
-            yield f"{where}.{key}: {_meant(str(key), [*groups, *listed['keys']], everywhere)}"
+        elif key not in (keys := listed.get("keys") or ()):
+            yield f"{where}.{key}: {_meant(str(key), [*groups, *keys], everywhere)}"
 
 
 def _meant(key: str, here: list[str], everywhere: list[str]) -> str:
