@@ -274,6 +274,18 @@ until torchrun second.py; do :; done
 while true; do if torchrun third.py; then break; fi; done
 """
     ),
+    "loops in loops": Script(
+        r"""
+for a in 1 2 3; do
+    for b in x y z; do
+        [ $b = y ] && [ $a = 2 ] && break 2
+        [ $b = y ] && continue 2
+        torchrun train.py $a $b
+    done
+    torchrun never.py
+done
+"""
+    ),
     "guards": Script(
         r"""
 set -e

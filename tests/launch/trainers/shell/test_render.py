@@ -40,7 +40,9 @@ AWKWARD = r"""
 export A="it's \"quoted\" \$HOME" B='a
 b' PYTHONPATH=/x:$PYTHONPATH
 export D=$(date +%F)/$HOME
-torchrun --nproc_per_node=8 --master_port 6000 train.py --text "$A" --empty '' --date "out/$D x" \
+export MASTER_ADDR=$(hostname -I | awk '{print $1}')
+torchrun --nproc_per_node=8 --master_port 6000 --master_addr $MASTER_ADDR train.py \
+  --text "$A" --empty '' --date "out/$D x" \
   --save 'plain $(date)' --glob '*.py' --neg -1 --é ü
 """
 
@@ -86,6 +88,14 @@ def test_one_option_a_line_and_the_layout_from_outside(bash: Bash) -> None:
         *("--master_addr", "localhost", "--master_port"),
     )
     assert launched.argv[9:] == ("7000", "train.py", "--lr", "1", "--spec", "a", "b", "--bf16")
+
+
+def test_what_only_the_machine_knows_of_the_layout_must_be_given(bash: Bash) -> None:
+    script = "export MASTER_ADDR=$(./find)\nexport B=2\ntorchrun train.py\n"
+    text = render_script(the_launch(read_script(script, "train.sh")))
+    assert "MASTER_ADDR: say which" in bash.run(text, name="w.sh").stderr
+    (now,) = bash.run(text, environment={"MASTER_ADDR": "a"}, name="w.sh").launches
+    assert now.environment == {"B": "2"}
 
 
 def test_sourced_scripts_may_be_careless(bash: Bash) -> None:

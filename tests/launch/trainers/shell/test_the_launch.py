@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from autotune.errors import UserError
-from launch.trainers.shell import read_script, the_launch
+from launch.trainers.shell import Exported, read_script, the_launch
 
 
 def refusal(script: str, *arguments: str) -> str:
@@ -129,3 +131,24 @@ def test_where_msrun_runs() -> None:
     ).launches[0]
     assert (launch.nproc_per_node, launch.nnodes, launch.node_rank) == (8, 2, 1)
     assert (launch.program, launch.arguments) == ("train.py", ("--x",))
+
+
+def test_a_variable_of_one_command_is_gone_after_it() -> None:
+    launch = the_launch(
+        read_script("export A=1\nA=2 B=3 ./prepare\ntorchrun train.py $A $B\n", "train.sh")
+    )
+    assert launch.arguments == ("1",)
+    assert launch.environment == {"A": "1"}
+    assert launch.steps == (Exported("A", "1", 1),)
+
+
+def test_a_script_that_cannot_be_gone_through() -> None:
+    assert "too deeply" in refusal("echo " + "$(echo " * 2000 + ")" * 2000 + "\n")
+
+
+def test_a_long_script_is_read_at_once() -> None:
+    text = "cat > big.txt <<EOF\n" + "some text $X\n" * 20_000 + "EOF\n" + "A=1\n" * 20_000
+    begin = time.perf_counter()
+    reading = read_script(text + "torchrun train.py\n", "train.sh")
+    assert time.perf_counter() - begin < 20
+    assert len(reading.written["big.txt"]) == 20_000 * len("some text \n")

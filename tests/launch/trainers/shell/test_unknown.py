@@ -107,6 +107,7 @@ def _spoken(text: str, values: Mapping[str, str]) -> str:
         ("cd $(./x)\ntorchrun train.py", ["the working directory takes $(./x)"]),
         ("source $(./x)/env.sh\ntorchrun train.py", ["source $(./x)/env.sh takes"]),
         ("if ./ready; then L=1; else L=2; fi\ntorchrun train.py $L", ["L, on line 1", "./ready"]),
+        ("declare -i N=5+3\ntorchrun train.py $N", ["N, on line 1", "declare -i is not read"]),
         ("$RUN x\nL=$(./x) torchrun train.py", ["the exported L"]),
         ("O=$(./o)\ntorchrun $O train.py", ["takes O, on line 1"]),
     ],

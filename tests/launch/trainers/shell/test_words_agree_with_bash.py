@@ -15,6 +15,7 @@ _START = """A=ab.c; B='x y'; C=a/b/c.d.e; E=; N=8; M=3; ARR=(p 'q r' ''); REF=A
 declare -A H=([k1]=v1)
 f() { echo "$2-$1"; }
 """
+_OPERATORS = ["+", "-", "*", "==", "<", ">=", "&&", "||", "|", "<<", "^"]
 _ENVIRONMENT = {"HOME": "/home/user", "LANG": "C.UTF-8"}
 
 names = st.sampled_from(["A", "B", "C", "D", "E", "1", "2"])
@@ -57,11 +58,9 @@ texts = st.sampled_from(
 numbers = st.recursive(
     st.sampled_from(["1", "2", "8", "N", "$M", "${N}", "010", "0x1f"]),
     lambda inner: st.one_of(
+        st.builds("{} {} {}".format, inner, st.sampled_from(_OPERATORS), inner),
         st.builds(
-            "{}{}{}".format,
-            inner,
-            st.sampled_from(["+", "-", "*", "/", "%", "==", "<", ">=", "&&", "||", "|", "<<", "^"]),
-            inner,
+            "{} {} {}".format, inner, st.sampled_from("/%"), st.sampled_from(["3", "-2", "M"])
         ),
         st.builds("({})".format, inner),
         st.builds("{} ? {} : {}".format, inner, inner, inner),

@@ -63,6 +63,7 @@ class ProcessSubstitution:
     body: tuple[Statement, ...]
     source: str
     line: int
+    is_quoted: bool = False
 
 
 Part = Literal | Parameter | Substitution | ArithmeticExpansion | ProcessSubstitution

@@ -10,9 +10,9 @@ class Unknown:
     """A piece of text that only running the script would tell.
 
     source: shell text that yields it, such as `$(wc -l hosts)`. line: where that stands, from 1.
-    why: half a sentence that follows "because". variable: the first that was given it. is_live:
-    it may stand in a script as it is, since it changes nothing and depends on nothing else in
-    this one: `$(date +%F)`, `${HOME}`.
+    why: half a sentence that follows "since". variable: the first that was given it. is_live: it
+    may stand in another script as it is, since it changes nothing and depends on nothing else in
+    this one: `$(date +%F)`, `${HOME}`. root: what this was computed from.
     """
 
     source: str
@@ -20,14 +20,20 @@ class Unknown:
     why: str
     variable: str | None = None
     is_live: bool = False
+    root: Unknown | None = None
 
     def given_to(self, variable: str) -> Unknown:
         """The same, with the variable noted where it is the first."""
-        return self if self.variable or self.is_live else replace(self, variable=variable)
+        return self if self.variable else replace(self, variable=variable)
 
-    def derived(self, source: str) -> Unknown:
-        """What was computed from it: unknown for the same cause, and no longer live."""
-        return replace(self, source=source, is_live=False)
+    def derived(self, source: str, variable: str | None = None) -> Unknown:
+        """What is computed from it: unknown for the same cause, and not live."""
+        return Unknown(source, self.line, self.why, variable, root=self.origin)
+
+    @property
+    def origin(self) -> Unknown:
+        """Where the trouble begins."""
+        return self.root or self
 
 
 class UndeterminedError(Exception):
@@ -87,9 +93,7 @@ class Text:
 
     def given_to(self, variable: str) -> Text:
         """The same, unknown pieces with the variable that holds them."""
-        return Text(
-            tuple(p if isinstance(p, str) else p.given_to(variable) for p in self.pieces)
-        )
+        return Text(tuple(p if isinstance(p, str) else p.given_to(variable) for p in self.pieces))
 
     def without_last_newlines(self) -> Text:
         """As command substitution leaves it."""
@@ -101,3 +105,8 @@ class Text:
 def unknown_text(source: str, line: int, why: str, *, is_live: bool = False) -> Text:
     """A text of which nothing is known."""
     return Text((Unknown(source, line, why, is_live=is_live),))
+
+
+def live_sources(text: Text) -> set[str]:
+    """The shell text of its pieces that is to be expanded later."""
+    return {unknown.source for unknown in text.unknown if unknown.is_live}

@@ -1,0 +1,1 @@
+"""Text of a script -> its statements and words."""

@@ -1,0 +1,1 @@
+"""Goes through statements and notes what they would do."""

@@ -1,0 +1,1 @@
+"""What words come to, given what a shell remembers."""
