@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
@@ -13,7 +15,7 @@ from autotune.config.quantities import format_bytes
 from autotune.errors import ExitCode
 from autotune.predict.settings import understood
 from autotune.search.guided.belief import Belief
-from autotune.space.exclusion import Exclusion
+from autotune.search.setting import check_setting
 from autotune.space.point import plain
 
 # So many points are predicted, any of them, which takes a tenth of a second.
@@ -22,8 +24,12 @@ _NEEDED = ("hidden_size", "num_layers", "seq_length")
 
 
 def check(invocation: Invocation) -> int:
-    """Composes, builds the space, predicts memory, looks at the devices. Raises UserError."""
+    """Composes, builds the space, tries the sampler, predicts memory, looks at the devices.
+
+    Raises UserError.
+    """
     problem = compose_problem(invocation.overrides, invocation.config_dir)
+    _check_search(problem)
     devices = check_devices(problem.config)
     console = Console(soft_wrap=True)
     config, space = problem.config, problem.space
@@ -47,6 +53,19 @@ def check(invocation: Invocation) -> int:
     return ExitCode.DONE
 
 
+def _check_search(problem: Problem) -> None:
+    """Raises UserError for a sampler or a seed that the sweep would refuse."""
+    search = problem.config.search
+    check_setting(search.sampler, search.seed)
+    if not isinstance(search.sampler, Mapping):
+        return
+    # Optuna takes a second to import: only for a sampler that cannot be judged without it.
+    from autotune.search.encoding import Encoding
+    from autotune.search.factory import make_sampler
+
+    make_sampler(search.sampler, Encoding(problem.space), search.seed, problem.knowledge)
+
+
 def _parameters(problem: Problem) -> Table:
     table = Table("parameter", "choices", "when", box=None, header_style="bold")
     for parameter in problem.space.parameters:
@@ -61,8 +80,8 @@ def _rules(problem: Problem) -> Table:
         if exclusion.rule.is_trainers:
             continue
         table.add_row(
-            _excluded(exclusion),
-            "-" if exclusion.alone is None else str(exclusion.alone),
+            exclusion.excluded_text,
+            exclusion.alone_text,
             exclusion.rule.expression.text,
             exclusion.rule.reason,
         )
@@ -78,12 +97,8 @@ def _trainers_rules(problem: Problem) -> list[str]:
     return [
         f"{problem.trainer.name} has {len(trainers)} rules of its own; "
         f"{len(trainers) - len(telling)} of them exclude nothing here",
-        *(f"  excludes {_excluded(e)}: {e.rule.reason}" for e in telling),
+        *(f"  excludes {e.excluded_text}: {e.rule.reason}" for e in telling),
     ]
-
-
-def _excluded(exclusion: Exclusion) -> str:
-    return f"about {exclusion.excluded:.1e}" if exclusion.estimated else str(exclusion.excluded)
 
 
 def _memory(problem: Problem) -> list[str]:

@@ -14,7 +14,7 @@ from autotune.cli.interrupt import interrupt_on_sigterm
 from autotune.errors import ExitCode
 from autotune.replay.baseline import baseline_row
 from autotune.replay.case import RecordedSpace, ReplayCase
-from autotune.replay.output import FILES, write_results
+from autotune.replay.output import FILES, prepare_folder, write_results
 from autotune.replay.parallel import replay as run_all
 from autotune.replay.run import checked_sampler
 from autotune.replay.scores import Row
@@ -31,7 +31,7 @@ def replay(invocation: Invocation) -> int:
     """
     config = replay_config(invocation.overrides)
     case, notes = _case(config)
-    config.out_path.mkdir(parents=True, exist_ok=True)
+    prepare_folder(config.out_path)
     console = _console()
     for line in (_headline(case), *case.table.notes, *notes):
         _say(console, line)

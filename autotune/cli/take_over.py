@@ -30,13 +30,19 @@ def transfer_of(problem: Problem, identity: Identity, paths: StudyPaths) -> Tran
         return None
     own = trials_journal(paths).read()
     try:
-        old = read_study(named_study(source, paths.root.parent))
+        folder = named_study(source, paths.root.parent)
+        old = read_study(folder)
     except UserError as error:
         if not own:
             raise
         raise OlderStudyGoneError(
             f"the older study {source} cannot be read: the search goes on without what it told"
         ) from error
+    if folder.resolve() == paths.root.resolve():
+        raise UserError(
+            f"study.take_over={source} is the study {problem.config.study.name} itself; give an "
+            "older one, or leave study.take_over out to go on with this one"
+        )
     return plan_transfer(
         source,
         old.records,

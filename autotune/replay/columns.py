@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,17 +21,28 @@ _MOST_CHOICES = int(np.iinfo(np.int16).max)
 RESULTS = ("batch_time_s", "peak_memory_bytes", "status", "cost_s")
 """Columns that say what a run came to; of them only the time must be there."""
 
-# What `report/trials.csv` of a study has besides its parameters and RESULTS.
-_OF_A_STUDY = ("trial", "batch_time_low_s", "batch_time_high_s", "attempt", "taken_from", "reason")
-_ALSO_OF_A_STUDY = ("steps", "baseline")
+# What `report/trials.csv` of a study has besides its parameters and RESULTS. Whoever takes some
+# of its columns out must not find the rest of them among the parameters: they tell the time.
+_OF_A_STUDY = (
+    *("trial", "batch_time_low_s", "batch_time_high_s", "attempt", "baseline"),
+    *("taken_from", "reason"),
+    *(f"{phase}_s" for phase in PHASES),
+)
+# Of a study too, but only beside others: it is a good name for a parameter.
+_ALSO_OF_A_STUDY = ("steps",)
+# What pandas calls the numbers of the rows where they were written as a column.
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: \d+")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """parameters: the columns that vary. is_study: the table is the report of a study."""
+    """parameters: the columns that vary. is_study: the table is the report of a study, or what
+    was left of one. notes: what is no parameter though it is no result either.
+    """  # noqa: D205 (the fields are the summary)
 
     parameters: tuple[str, ...]
     is_study: bool
+    notes: tuple[str, ...] = ()
 
 
 def layout_of(raw: RawTable) -> Layout:
@@ -43,14 +55,19 @@ def layout_of(raw: RawTable) -> Layout:
             "CSV or Parquet with a column a parameter and batch_time_s in seconds, or a cache "
             "file of Kernel Tuner"
         )
-    is_study = all(name in raw.columns for name in _OF_A_STUDY)
-    results = set(RESULTS)
+    notes = []
+    is_study = any(name in raw.columns for name in _OF_A_STUDY)
+    of_study = [c for c in raw.columns if is_study and c in (*_OF_A_STUDY, *_ALSO_OF_A_STUDY)]
     if is_study:
-        results |= {*_OF_A_STUDY, *_ALSO_OF_A_STUDY, *(f"{phase}_s" for phase in PHASES)}
-    parameters = tuple(name for name in raw.columns if name not in results)
+        notes.append(f"read as the trials of a study: no parameters are {', '.join(of_study)}")
+    counting = [name for name in raw.columns if _INDEX.fullmatch(name)]
+    if counting:
+        notes.append(f"columns that number the rows, left out: {', '.join(counting)}")
+    no_parameters = {*RESULTS, *of_study, *counting}
+    parameters = tuple(name for name in raw.columns if name not in no_parameters)
     if not parameters:
         raise UserError(f"{raw.name} has no column of a parameter besides its results")
-    return Layout(parameters, is_study)
+    return Layout(parameters, is_study, tuple(notes))
 
 
 def parameter_column(raw: RawTable, name: str) -> tuple[Parameter, Codes] | None:

@@ -8,6 +8,7 @@ import io
 from autotune.errors import UserError
 from autotune.replay.raw import Cell, RawTable, text_cell
 
+_OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _LONGEST_CELL = 100_000  # characters
 
 
@@ -40,7 +41,8 @@ def read_csv(name: str, text: str) -> RawTable:
             if len(cells) != len(columns):
                 raise UserError(
                     f"{name}, line {line}: {len(cells)} cells, but the header names "
-                    f"{len(columns)} columns; a cell with a comma needs quotes"
+                    f"{len(columns)} columns; decimals need a point, and text with a comma needs "
+                    "quotes"
                 )
             rows.append([text_cell(cell) for cell in cells])
             lines.append(line)
@@ -55,6 +57,12 @@ def read_csv(name: str, text: str) -> RawTable:
 
 
 def _header(name: str, cells: list[str]) -> tuple[str, ...]:
+    for sign, called in _OTHER_SEPARATORS.items():
+        if len(cells) == 1 and sign in cells[0]:
+            raise UserError(
+                f"{name} separates its columns with {called}; separate columns with commas, and "
+                "write decimals with a point"
+            )
     return checked_columns(name, [cell.strip() for cell in cells])
 
 

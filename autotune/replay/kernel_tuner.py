@@ -1,18 +1,20 @@
 """Kernel Tuner's cache files -> cells.
 
 A cache has `tune_params_keys` and, in `cache`, one entry a configuration, with its `time` in
-milliseconds or the name of a failure. While Kernel Tuner runs, the file lacks its last two
-braces; where it was killed, the last entry may be cut off.
+milliseconds or the name of a failure; `time` is the mean of `times`. While Kernel Tuner runs, the
+file lacks its last two braces; where it was killed, the last entry may be cut off.
 
-Source: Kernel Tuner, `kernel_tuner/util.py` (process_cache, correct_open_cache), and the
-tables of AutoTuningAssociation/benchmark_hub.
+Source: Kernel Tuner, `kernel_tuner/util.py` (process_cache, correct_open_cache) and its backends'
+observers (`time`, `times`), and the tables of AutoTuningAssociation/benchmark_hub.
 """
 
 from __future__ import annotations
 
 import json
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from autotune.errors import UserError, did_you_mean
@@ -27,13 +29,15 @@ def read_kernel_tuner(name: str, text: str) -> RawTable:
     data, notes = _load(name, text)
     keys, cache = _contents(name, data)
     entries = {label: _entry(name, label, entry, keys) for label, entry in cache.items()}
-    times = [entry.get("time") for entry in cache.values()]
-    if times and not any("time" in entry for entry in cache.values()):
+    times = [_time(entry) for entry in cache.values()]
+    if times and not any(_says_time(entry) for entry in cache.values()):
         raise UserError(
             f"{name}: no entry has a time; it holds the objective {data.get('objective')!r}, and "
             "only tables of times can be replayed"
         )
     rows = [[*values, _seconds(time)] for values, time in zip(entries.values(), times, strict=True)]
+    means = sum("time" not in entry and _says_time(entry) for entry in cache.values())
+    notes += [f"entries without a time, read as the mean of their times: {means}"] if means else []
     notes += _failures(times)
     labels = [repr(label) for label in entries]
     return RawTable(name, (*keys, "batch_time_s"), rows, "entry", labels, tuple(notes))
@@ -54,7 +58,7 @@ def _load(name: str, text: str) -> tuple[Mapping[str, Any], list[str]]:
     problem = "it is no object"
     for attempt, note in attempts:
         try:
-            data = json.loads(attempt, object_pairs_hook=_each_once)
+            data = json.loads(attempt, object_pairs_hook=partial(_each_once, name))
         except (ValueError, RecursionError) as error:
             problem = str(error) if attempt is text else problem
             continue
@@ -63,11 +67,11 @@ def _load(name: str, text: str) -> tuple[Mapping[str, Any], list[str]]:
     raise UserError(f"{name} cannot be read as JSON: {problem}")
 
 
-def _each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _each_once(name: str, pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found and found[key] != value:
-            raise UserError(f"the table names {key!r} twice, with different contents; keep one")
+            raise UserError(f"{name} names {key!r} twice, with different contents; keep one")
         found[key] = value
     return found
 
@@ -84,8 +88,10 @@ def _contents(
         )
     if not keys or not all(isinstance(key, str) and key for key in keys):
         raise UserError(f"{name}: tune_params_keys={keys!r} must name the parameters")
-    if len(set(keys)) < len(keys) or "batch_time_s" in keys:
-        raise UserError(f"{name}: tune_params_keys={keys!r} must name each parameter once")
+    if len(set(keys)) < len(keys) or {"time", "batch_time_s"} & set(keys):
+        raise UserError(
+            f"{name}: tune_params_keys={keys!r} must name each parameter once, and not the time"
+        )
     for label, entry in cache.items():
         if not isinstance(entry, Mapping):
             raise UserError(f"{name}, entry {label!r}: {entry!r} is no mapping")
@@ -105,6 +111,20 @@ def _entry(name: str, label: str, entry: Mapping[str, Any], keys: Sequence[str])
         except TypeError as error:
             raise UserError(f"{name}, entry {label!r}: {key}={entry[key]!r}: {error}") from None
     return cells
+
+
+def _says_time(entry: Mapping[str, Any]) -> bool:
+    times = entry.get("times")
+    return "time" in entry or (
+        isinstance(times, list) and bool(times) and all(map(_is_number, times))
+    )
+
+
+def _time(entry: Mapping[str, Any]) -> Any:
+    """The `time` of an entry, or the mean of its `times` where it has no other."""
+    if "time" in entry or not _says_time(entry):
+        return entry.get("time")
+    return statistics.fmean(max(min(time, _MOST), -_MOST) for time in entry["times"])
 
 
 def _is_number(time: Any) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from autotune.errors import UserError, did_you_mean
 
 _KEYS = ("share", "factor")
+_LARGEST_FACTOR = 1000.0
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,16 @@ class RunNoise:
     factor: float = 1.7
 
     @classmethod
-    def parse(cls, given: Mapping[str, Any]) -> RunNoise:
-        """From `replay.noise` and `replay.outliers`. Raises UserError."""
+    def parse(cls, noise: Any, outliers: Any, outlier_factor: Any) -> RunNoise:
+        """From the keys of `replay` with these names. Raises UserError."""
+        given = outliers if isinstance(outliers, Mapping) else {"share": outliers}
         for key in given:
-            if key not in (*_KEYS, "relative_sd"):
-                raise UserError(f"unknown key replay.outliers.{key}; {did_you_mean(key, _KEYS)}")
-        sd = _number("replay.noise", given["relative_sd"])
+            if key not in _KEYS:
+                close = did_you_mean(str(key), _KEYS)
+                raise UserError(f"unknown key replay.outliers.{key}; {close}")
+        sd = _number("replay.noise", noise)
         share = _number("replay.outliers", given.get("share", 0.0))
-        factor = _number("replay.outlier_factor", given["factor"])
+        factor = _number("replay.outlier_factor", given.get("factor", outlier_factor))
         if not 0 <= sd < 1:
             raise UserError(
                 f"replay.noise={sd} must be at least 0 and less than 1; half a per cent is 0.005"
@@ -41,8 +44,11 @@ class RunNoise:
             raise UserError(
                 f"replay.outliers={share} must be at least 0 and less than 1; one run in ten is 0.1"
             )
-        if not 1 <= factor < math.inf:
-            raise UserError(f"replay.outlier_factor={factor} must be at least 1, such as 1.7")
+        if not 1 <= factor <= _LARGEST_FACTOR:
+            raise UserError(
+                f"replay.outlier_factor={factor} must be at least 1 and at most "
+                f"{_LARGEST_FACTOR:g}, such as 1.7"
+            )
         return cls(sd, share, factor)
 
     @property

@@ -13,6 +13,7 @@ What the table leaves open is read in one stated way, and every such reading is 
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,10 +21,16 @@ import numpy.typing as npt
 
 from autotune.errors import did_you_mean
 from autotune.measure.outcome import Status
-from autotune.replay.raw import Cell, Notes, RawTable
+from autotune.replay.raw import Cell, Notes, RawTable, text_cell
 
 Floats = npt.NDArray[np.float64]
 _LONGEST_S = 1e7
+# A picosecond: no program runs for less, and models of times have no use for it.
+_SHORTEST_S = 1e-12
+_LARGEST = {"peak_memory_bytes": 2.0**60, "cost_s": 1e9}
+_BEYOND = 1e308  # whole numbers have no bound, floats do
+_WITH_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
+_NO_NUMBER = re.compile(r"[+-]?(nan|inf|infinity)")
 _NEEDS_TIME = (Status.OK, Status.STOPPED)
 _HAS_NO_TIME = (Status.OOM, Status.FAILED, Status.HUNG)
 
@@ -97,6 +104,10 @@ def _time(raw: RawTable, notes: Notes, number: int, cell: Cell) -> float:
     if cell is None:
         return math.nan
     time_s = _number(raw, number, "batch_time_s", cell)
+    if 0 < time_s < _SHORTEST_S:
+        raise raw.error(
+            number, f"batch_time_s={cell} is shorter than a picosecond; give the time in seconds"
+        )
     if 0 < time_s < _LONGEST_S:
         return time_s
     if time_s <= 0:
@@ -113,17 +124,25 @@ def _amounts(raw: RawTable, column: str) -> list[float]:
     found = []
     for number, cell in enumerate(raw.column(column)):
         amount = math.nan if cell is None else _number(raw, number, column, cell)
-        if amount < 0 or math.isinf(amount):
-            raise raw.error(number, f"{column}={cell} must be a finite number, at least 0")
+        if amount < 0 or amount > _LARGEST[column]:
+            raise raw.error(
+                number,
+                f"{column}={str(cell)[:40]} must be a finite number, at least 0 and at most "
+                f"{_LARGEST[column]:.3g}",
+            )
         found.append(math.nan if amount == 0 and column == "peak_memory_bytes" else amount)
     return found
 
 
 def _number(raw: RawTable, number: int, column: str, cell: Cell) -> float:
-    if not isinstance(cell, bool):
-        try:
-            return float(cell)  # type: ignore[arg-type]  # no None, and text may say nan
-        except (ValueError, OverflowError):
-            pass
+    # Text here is what no column of numbers would hold, or from a file that knows types.
+    read = text_cell(cell) if isinstance(cell, str) else cell
+    if isinstance(read, str) and _NO_NUMBER.fullmatch(read.lower()):
+        return float(read)
+    if isinstance(read, (int, float)) and not isinstance(read, bool):
+        return float(read) if abs(read) < _BEYOND else math.copysign(math.inf, read)
     shown = str(cell)[:40]
-    raise raw.error(number, f"{column}={shown!r} is no number; leave it empty where there is none")
+    way_out = "leave it empty where there is none"
+    if isinstance(read, str) and _WITH_COMMA.fullmatch(read):
+        way_out = f"write decimals with a point: {read.replace(',', '.')}"
+    raise raw.error(number, f"{column}={shown!r} is no number; {way_out}")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
 
+from autotune.errors import UserError
 from autotune.replay.case import ReplayCase
 from autotune.replay.figure import draw_curves
 from autotune.replay.run import SeedRun
@@ -16,6 +18,28 @@ from autotune.replay.scores import Row, curve_rows, run_rows, summary_row
 from autotune.study.files import write_atomically
 
 FILES = ("summary.csv", "curves.csv", "runs.csv", "curves.png")
+
+
+def prepare_folder(folder: Path) -> None:
+    """Makes the folder, and sees that `FILES` can be written there.
+
+    Raises UserError: better before hours of runs than behind them.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        in_the_way = [name for name in FILES if (folder / name).is_dir()]
+    except OSError as error:
+        raise UserError(
+            f"replay.out={folder} cannot be written ({error.strerror or error}); give a folder "
+            "that is yours, such as replay.out=replays/mine"
+        ) from None
+    if in_the_way:
+        raise UserError(
+            f"replay.out={folder}: {in_the_way[0]} is a folder there; move it away, or give "
+            "another folder"
+        )
 
 
 def write_results(

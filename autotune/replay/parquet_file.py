@@ -16,11 +16,14 @@ def read_parquet(name: str, data: bytes) -> RawTable:
 
     try:
         table = pq.read_table(io.BytesIO(data))
-    except (pa.ArrowException, OSError) as error:
-        first = str(error).splitlines()[0]
+        names = list(table.column_names)
+        # Text that is damaged is found out only when it is looked at.
+        values = [column.to_pylist() for column in table.columns]
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        first = str(error).partition("\n")[0]
         raise UserError(f"{name} cannot be read as Parquet: {first}") from None
-    columns = checked_columns(name, list(table.column_names))
-    cells = [_cells(name, column, table.column(column).to_pylist()) for column in columns]
+    columns = checked_columns(name, names)
+    cells = [_cells(name, *pair) for pair in zip(columns, values, strict=True)]
     labels = range(1, table.num_rows + 1)
     return RawTable(name, columns, list(zip(*cells, strict=True)), "row", labels)
 

@@ -65,11 +65,16 @@ class SeedRun:
 
 
 def checked_sampler(
-    setting: Any, encoding: Encoding, seed: int, knowledge: Knowledge | None = None
+    setting: Any,
+    encoding: Encoding,
+    seed: int,
+    knowledge: Knowledge | None = None,
+    *,
+    rehearsed: bool = True,
 ) -> PointSampler:
     """The sampler that a setting names. Raises UserError, in the words of `replay`."""
     try:
-        return make_sampler(setting, encoding, seed, knowledge)
+        return make_sampler(setting, encoding, seed, knowledge, rehearsed=rehearsed)
     except UserError as error:
         raise UserError(str(error).replace("search.sampler", "replay.samplers")) from None
 
@@ -78,7 +83,8 @@ def run_seed(case: ReplayCase, space: RecordedSpace, setting: Any, seed: int) ->
     """Searches with one sampler and seed, and decides on an export as a sweep does."""
     encoding = space.encoding
     knowledge = Knowledge(case.limit_bytes)
-    sampler = checked_sampler(setting, encoding, seed, knowledge)
+    # Whoever starts the runs has tried it: once, not for every seed.
+    sampler = checked_sampler(setting, encoding, seed, knowledge, rehearsed=False)
     store = OptunaStore.in_memory(encoding, case.limit_bytes)
     device = RecordedDevice(case, space, seed)
     records: list[TrialRecord] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -93,11 +94,7 @@ class ReplayConfig:
     @property
     def run_noise(self) -> RunNoise:
         """The planted noise. Raises UserError."""
-        given: Any = self.outliers
-        if not isinstance(given, Mapping):
-            given = {"share": given}
-        given = {"relative_sd": self.noise, "factor": self.outlier_factor, **given}
-        return RunNoise.parse(given)
+        return RunNoise.parse(self.noise, self.outliers, self.outlier_factor)
 
     @property
     def named_samplers(self) -> dict[str, Any]:
@@ -135,14 +132,24 @@ def _parse(override: str) -> tuple[list[str], Any]:
     path = key.lstrip("+~").split(".")
     names = [item.name for item in fields(ReplayConfig)]
     if path[0] != _GROUP or len(path) < 2:
-        close = did_you_mean(f"{_GROUP}.{path[-1]}", [f"{_GROUP}.{name}" for name in names])
-        raise UserError(f"{key.lstrip('+~')} is no key of replay, which starts no trial; {close}")
+        raise UserError(
+            f"{key.lstrip('+~')} is no key of replay, which starts no trial; "
+            f"{_nearest(path[-1], names)}"
+        )
     if path[1] not in names:
         close = did_you_mean(path[1], names)
         raise UserError(f"unknown key {'.'.join(path)}; {close}")
     if equals and path[1] in _TEXT_KEYS and text[:1] not in ("'", '"') and text != "null":
         return path[1:], text
     return path[1:], _value(override, ".".join(path))
+
+
+def _nearest(word: str, names: Sequence[str]) -> str:
+    """The keys that may have been meant; `replay.`, which all have, makes none of them alike."""
+    close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    if close:
+        return f"did you mean {' or '.join(repr(f'{_GROUP}.{name}') for name in close)}?"
+    return f"its keys are {', '.join(f'{_GROUP}.{name}' for name in names)}"
 
 
 def _value(override: str, key: str) -> Any:

@@ -163,7 +163,6 @@ def table_of(raw: RawTable) -> ReplayTable:
         raise UserError(f"{raw.name}: every parameter is empty in every row")
     codes = np.stack([codes for _, codes in columns], axis=1)
     rows = _each_once(raw, codes, outcomes, notes)
-    said = ("read as the trials of a study",) if layout.is_study else ()
     return ReplayTable(
         name=raw.name,
         parameters=tuple(parameter for parameter, _ in columns),
@@ -173,7 +172,7 @@ def table_of(raw: RawTable) -> ReplayTable:
         peak_bytes=outcomes.peak_bytes[rows],
         cost_s=outcomes.cost_s[rows],
         recorded_baseline=_baseline(raw, rows) if layout.is_study else None,
-        notes=(*raw.notes, *said, *_dropped(layout.parameters, columns), *notes.lines),
+        notes=(*raw.notes, *layout.notes, *_dropped(layout.parameters, columns), *notes.lines),
     )
 
 
@@ -195,7 +194,7 @@ def _each_once(
             raise raw.error(
                 int(row),
                 f"the same point as in {raw.place(before)}, with another result "
-                f"({_told(outcomes, row)}, there {_told(outcomes, before)}); keep one of them",
+                f"({_differing(outcomes, row, before)}); keep one of them",
             )
         notes.add("rows that repeat an earlier one, merged", int(row))
     return np.array(kept, np.intp)
@@ -206,11 +205,22 @@ def _result(outcomes: Outcomes, row: int) -> tuple[Status, float, float]:
     return outcomes.status[row], float(np.nan_to_num(time)), float(np.nan_to_num(peak))
 
 
-def _told(outcomes: Outcomes, row: int) -> str:
-    time, peak = outcomes.time_s[row], outcomes.peak_bytes[row]
+def _differing(outcomes: Outcomes, row: int, before: int) -> str:
+    """Both results, with as many digits as it takes to tell them apart."""
+    for digits in (6, 9, 12, 17):
+        here, there = _told(outcomes, row, digits), _told(outcomes, before, digits)
+        if here != there:
+            break
+    return f"{here}, there {there}"
+
+
+def _told(outcomes: Outcomes, row: int, digits: int) -> str:
+    time, peak = float(outcomes.time_s[row]), float(outcomes.peak_bytes[row])
     words = [outcomes.status[row].value]
-    words += [] if np.isnan(time) else [f"{time:.6g} s"]
-    words += [] if np.isnan(peak) else [f"{peak:.0f} bytes"]
+    words += [] if np.isnan(time) else [f"{time:.{digits}g} s"]
+    words += (
+        [] if np.isnan(peak) else [f"{peak:.0f} bytes" if peak.is_integer() else f"{peak} bytes"]
+    )
     return ", ".join(words)
 
 

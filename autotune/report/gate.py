@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.measure.outcome import Status
+from autotune.space.point import Point
 from autotune.study.trial_record import TrialRecord
 
 _FIT = (Status.OK, Status.STOPPED)
@@ -16,11 +17,10 @@ _FIT = (Status.OK, Status.STOPPED)
 class GateSummary:
     """Counts of launches.
 
-    avoided: proposals that were refused and never launched, and launches in place of a point
-    that promised more and was refused. checked: refused points that were launched to check the
-    gate, and whose run told whether they fit; right: those that broke the limit. median_error:
-    of the peaks that were predicted before launches, as a share of the measured ones, None where
-    there are none; predicted: how many.
+    avoided: points that would have been launched but for the gate, each once, and never were.
+    checked: refused points that were launched to check the gate, and whose run told whether they
+    fit; right: those that broke the limit. median_error: of the peaks that were predicted before
+    launches, as a share of the measured ones, None where there are none; predicted: how many.
     """
 
     avoided: int
@@ -34,12 +34,13 @@ class GateSummary:
         """From the trials of a study; what was taken over from an older one plays no part."""
         own = [record for record in records if record.taken_from is None]
         launched = {record.parameters for record in own if record.was_launched}
-        refused = {record.parameters for record in own if not record.was_launched}
+        skipped = {record.parameters for record in own if not record.was_launched}
+        passed_over = {point for record in own if (point := _passed_over(record)) is not None}
         checks = [record for record in own if record.was_checked]
         broke = sum(record.status.violates_memory for record in checks)
         errors = [error for record in own if (error := _error(record)) is not None]
         return cls(
-            avoided=len(refused - launched) + sum(_is_stand_in(record) for record in own),
+            avoided=len((skipped | passed_over) - launched),
             checked=broke + sum(record.status in _FIT for record in checks),
             right=broke,
             predicted=len(errors),
@@ -67,10 +68,7 @@ def gate_section(records: Sequence[TrialRecord]) -> str:
     summary = GateSummary.of(records)
     parts = []
     if summary.avoided or summary.checked:
-        parts.append(
-            f"{_launches(summary.avoided)} avoided: so often the point that promised most was "
-            "not expected to stay within the limit, and another took its place."
-        )
+        parts.append(_avoided(summary.avoided))
         parts.append(_checks(summary))
     if summary.median_error is not None:
         parts.append(
@@ -78,6 +76,16 @@ def gate_section(records: Sequence[TrialRecord]) -> str:
             f"(median of {summary.predicted})."
         )
     return "## The memory gate\n\n" + " ".join(parts) if parts else ""
+
+
+def _avoided(count: int) -> str:
+    launches = f"{_launches(count).capitalize()} avoided"
+    if not count:
+        return f"{launches}."
+    return (
+        f"{launches}: so many points, each counted once, would have been launched, had they been "
+        "expected to stay within the limit."
+    )
 
 
 def _checks(summary: GateSummary) -> str:
@@ -90,15 +98,16 @@ def _checks(summary: GateSummary) -> str:
 
 
 def _launches(count: int) -> str:
-    return "1 launch was" if count == 1 else f"{count} launches were"
+    return {0: "no launch was", 1: "1 launch was"}.get(count, f"{count} launches were")
 
 
 def _points(count: int) -> str:
     return "1 refused point was" if count == 1 else f"{count} refused points were"
 
 
-def _is_stand_in(record: TrialRecord) -> bool:
-    return record.was_launched and record.gate is not None and record.gate.passed_over
+def _passed_over(record: TrialRecord) -> Point | None:
+    """The refused point that the record's was launched in place of."""
+    return record.gate.passed_over if record.was_launched and record.gate is not None else None
 
 
 def _error(record: TrialRecord) -> float | None:

@@ -60,12 +60,28 @@ class Encoding:
         return self.space.decode(self.row(params))
 
     def row(self, params: Mapping[str, Any]) -> NDArray[np.int16]:
-        """The codes (parameters,) of a trial's parameters, as in `LegalSpace.codes`."""
+        """The codes (parameters,) of a trial's parameters, as in `LegalSpace.codes`.
+
+        Raises ValueError for a value that no choice has.
+        """
         positions = self._positions
-        return np.array(
-            [positions[name][params[name]] if name in params else -1 for name in positions],
-            dtype=np.int16,
+        try:
+            return np.array(
+                [positions[name][params[name]] if name in params else -1 for name in positions],
+                dtype=np.int16,
+            )
+        except KeyError:
+            raise self._stranger(params) from None
+
+    def _stranger(self, params: Mapping[str, Any]) -> ValueError:
+        """The error for the first value that no choice has."""
+        name, known = next(
+            (name, known)
+            for name, known in self._positions.items()
+            if name in params and params[name] not in known
         )
+        allowed = ", ".join(map(str, known))
+        return ValueError(f"{name}={params[name]!r} is not in this space, which has {allowed}")
 
     def row_of(self, point: Mapping[str, Any]) -> NDArray[np.int16]:
         """The codes (parameters,) of a point."""

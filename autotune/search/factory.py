@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from optuna.samplers import BaseSampler, GPSampler, TPESampler
 
-from autotune.errors import UserError, did_you_mean
+from autotune.errors import UserError
 from autotune.search.encoding import Encoding
 from autotune.search.guided.belief import Knowledge
 from autotune.search.guided.sampler import GuidedSampler
@@ -20,51 +19,51 @@ from autotune.search.point_sampler import (
     RandomPointSampler,
     WrappedSampler,
 )
+from autotune.search.rehearsal import rehearse
+from autotune.search.setting import check_setting
 
 # With budgets of some dozen trials, Optuna's default of ten random ones first is too many.
 _STARTUP_TRIALS = 8
 
 
 def make_sampler(
-    setting: Any, encoding: Encoding, seed: int, knowledge: Knowledge | None = None
+    setting: Any,
+    encoding: Encoding,
+    seed: int,
+    knowledge: Knowledge | None = None,
+    *,
+    rehearsed: bool = True,
 ) -> PointSampler:
     """The sampler that `search.sampler` names. Raises UserError.
 
     knowledge: what is known of the space beforehand, for the samplers that use it.
 
     A mapping with `_target_` makes an Optuna sampler of the user's own, with the other keys
-    as its arguments; it is held to legal points like Optuna's.
+    as its arguments; it is held to legal points like Optuna's. rehearsed: whether such a one is
+    asked for a proposal at once, to see that it works; False where that is known.
     """
+    check_setting(setting, seed)
     if isinstance(setting, Mapping):
-        return WrappedSampler(encoding, seed, _own(setting))
-    setting = str(setting)
+        own = WrappedSampler(encoding, seed, _own(setting))
+        if rehearsed:
+            rehearse(own, str(setting["_target_"]))
+        return own
     makers: dict[str, Callable[[], PointSampler]] = {
         "guided": lambda: GuidedSampler(encoding, seed, knowledge),
         "tpe": lambda: WrappedSampler(encoding, seed, _tpe),
-        "gp": lambda: WrappedSampler(encoding, seed, _gp()),
+        "gp": lambda: WrappedSampler(encoding, seed, _gp),
         "random": lambda: RandomPointSampler(encoding, seed),
         "exhaustive": lambda: ExhaustiveSampler(encoding, seed),
     }
-    if setting not in makers:
-        raise UserError(
-            f"search.sampler={setting!r} is unknown; {did_you_mean(setting, makers)} Or give "
-            "a mapping with _target_ for an Optuna sampler of your own"
-        )
-    return makers[setting]()
+    return makers[str(setting)]()
 
 
 def _tpe(seed: int) -> BaseSampler:
     return TPESampler(seed=seed, n_startup_trials=_STARTUP_TRIALS)
 
 
-def _gp() -> Callable[[int], BaseSampler]:
-    missing = [name for name in ("scipy", "torch") if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UserError(
-            f"search.sampler=gp needs {' and '.join(missing)}; "
-            "type pip install scipy torch, or take search.sampler=tpe"
-        )
-    return lambda seed: GPSampler(seed=seed, n_startup_trials=_STARTUP_TRIALS)
+def _gp(seed: int) -> BaseSampler:
+    return GPSampler(seed=seed, n_startup_trials=_STARTUP_TRIALS)
 
 
 def _own(setting: Mapping[str, Any]) -> Callable[[int], BaseSampler]:

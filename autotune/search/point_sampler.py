@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
-from optuna.study import Study
+from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial
 
 from autotune.measure.outcome import Status
 from autotune.search.encoding import Encoding
+from autotune.search.per_trial import PerTrial
+from autotune.search.reservations import Reservations
 from autotune.space.point import Point
 
 # Trials with this user attribute have no result, since the sweep ended under them: their
@@ -63,22 +65,36 @@ class PointSampler(BaseSampler):
 
     gatekeeper: of the memory gate, None without one. avoids_refused: the sampler looks at the
     gate itself; what the gate refused stays open to it, for the gate may change its mind. Any
-    other sampler has taken a point that it proposed. passed_over: whether the last proposal
-    stands in for a point that promised more, and that the gate refuses.
+    other sampler has taken a point that it proposed. passed_over: the point that the last
+    proposal stands in for, as it would have been proposed but for the gate; None mostly.
+
+    Several threads may ask for proposals, as in `study.optimize(n_jobs=4)`.
     """
 
     avoids_refused = False
 
     def __init__(self, encoding: Encoding, seed: int) -> None:
+        if seed < 0:
+            raise ValueError(f"seed={seed} must be at least 0")
         self.encoding, self.seed = encoding, seed
-        self._rows: dict[int, bytes] = {}
         self.steady_s: Mapping[bytes, float] = {}
         self.gatekeeper: Gatekeeper | None = None
-        self.passed_over = False
+        self.passed_over: Point | None = None
+        self._reserved = Reservations()
+        self._rows = PerTrial(self._row)
 
     @abstractmethod
     def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
         """A legal point that is not taken; there is at least one."""
+
+    def before_trial(self, study: Study, trial: FrozenTrial) -> None:
+        """Raises ValueError for a study that looks for anything but the least time."""
+        if study.directions != [StudyDirection.MINIMIZE]:
+            found = " and ".join(direction.name.lower() for direction in study.directions)
+            raise ValueError(
+                f"the study's direction is {found}, and {type(self).__name__} looks for the least "
+                "time; make the study with optuna.create_study(direction='minimize')"
+            )
 
     def infer_relative_search_space(
         self, study: Study, trial: FrozenTrial
@@ -91,10 +107,14 @@ class PointSampler(BaseSampler):
     ) -> dict[str, Any]:
         """Optuna's values of the proposed point. Raises SpaceUsedUpError."""
         space = self.encoding.space
-        if space.is_listed and len(self.taken(study)) >= len(space.codes):
-            raise SpaceUsedUpError
-        before = sum(other.number < trial.number for other in self._own(study))
-        point = self.propose(study, trial, trial_seed(self.seed, before))
+        with self._reserved.lock:
+            if space.is_listed and len(self.taken(study)) >= len(space.codes):
+                raise SpaceUsedUpError(
+                    f"all {len(space.codes)} legal points of the space have been proposed"
+                )
+            before = sum(other.number < trial.number for other in self._own(study))
+            point = self.propose(study, trial, trial_seed(self.seed, before))
+            self._reserved.keep(study, trial.number, self.encoding.row_of(point).tobytes())
         return self.encoding.encode(point)
 
     def sample_independent(
@@ -111,7 +131,13 @@ class PointSampler(BaseSampler):
         trials = self._own(study)
         if self.gatekeeper is None:
             trials = [trial for trial in trials if not _is_skipped(trial)]
-        return self._codes(trials)
+        reserved = self._reserved.of(study, trials)
+        shown = (t for t in trials if t.params and t.number not in reserved)
+        return {*reserved.values(), *map(self._rows.of, shown)}
+
+    def reserved(self, study: Study) -> dict[int, bytes]:
+        """What was proposed for trials that run, as the bytes of the codes, by their numbers."""
+        return self._reserved.of(study, study.get_trials(deepcopy=False))
 
     def _own(self, study: Study) -> list[FrozenTrial]:
         """The trials that this sampler has proposed, as it counts them."""
@@ -120,15 +146,8 @@ class PointSampler(BaseSampler):
             return [trial for trial in trials if not _is_skipped(trial)]
         return trials
 
-    def _codes(self, trials: Iterable[FrozenTrial]) -> set[bytes]:
-        known, codes = self._rows, set()
-        for trial in trials:
-            if trial.params:
-                row = known.get(trial.number)
-                if row is None:
-                    row = known[trial.number] = self.encoding.row(trial.params).tobytes()
-                codes.add(row)
-        return codes
+    def _row(self, trial: FrozenTrial) -> bytes:
+        return self.encoding.row(trial.params).tobytes()
 
     def untaken(self, study: Study) -> np.ndarray:
         """The rows of the space's codes that no trial has taken, in their order."""
@@ -147,7 +166,7 @@ class PointSampler(BaseSampler):
 
 
 class SpaceUsedUpError(Exception):
-    """Every legal point has been taken."""
+    """Every legal point has been proposed."""
 
 
 def _proposals(study: Study) -> list[FrozenTrial]:

@@ -25,13 +25,29 @@ class Exclusion:
 
     excluded: distinct combinations that break the rule, whatever the other rules say.
     alone: those of them that no other rule excludes; None where counting them would be too
-    much work. estimated: `excluded` is an estimate, since counting would be too much work too.
+    much work. estimated, alone_estimated: the number is an estimate, since counting would be too
+    much work too.
     """
 
     rule: Rule
     excluded: int
     alone: int | None
     estimated: bool = False
+    alone_estimated: bool = False
+
+    @property
+    def excluded_text(self) -> str:
+        """`excluded` for a person: an estimate says that it is one."""
+        return _text(self.excluded, self.estimated)
+
+    @property
+    def alone_text(self) -> str:
+        """`alone` for a person, a dash where it is not known."""
+        return "-" if self.alone is None else _text(self.alone, self.alone_estimated)
+
+
+def _text(count: int, estimated: bool) -> str:
+    return f"about {count:.1e}" if estimated else str(count)
 
 
 def count_exclusions(
@@ -40,10 +56,12 @@ def count_exclusions(
     """What every rule excludes of `everything`, the combinations before the rules."""
     counts = _Counts(space, everything)
     excluded = [counts.excluded(component) for component in space.rules]
-    alone = _alone(space, [count for count, _ in excluded])
+    if len(rules) == 1:  # what it excludes, no other rule does
+        (count, estimated), rule = excluded[0], rules[0]
+        return (Exclusion(rule, count, count, estimated, estimated),)
     return tuple(
         Exclusion(rule, count, only, estimated)
-        for rule, (count, estimated), only in zip(rules, excluded, alone, strict=True)
+        for rule, (count, estimated), only in zip(rules, excluded, _alone(space), strict=True)
     )
 
 
@@ -77,9 +95,7 @@ class _Counts:
         return self.everything.total * broken // max(1, len(states))
 
 
-def _alone(space: Components, excluded: Sequence[int]) -> Sequence[int | None]:
-    if len(space.rules) == 1:
-        return excluded
+def _alone(space: Components) -> Sequence[int | None]:
     try:
         return tally(Walk(space, space.rules, forgiving=True), Work(_CELLS_ALONE))[1:]
     except TooMuchWorkError:
@@ -90,7 +106,7 @@ def empty_space(combinations: int, exclusions: Sequence[Exclusion]) -> str:
     """The error for a space without a legal point."""
     lines = [f"the space is empty: the rules exclude all {combinations} combinations"]
     lines += [
-        f"  {e.excluded:>8}  {e.rule.expression.text}  ({e.rule.reason})"
+        f"  {e.excluded_text:>8}  {e.rule.expression.text}  ({e.rule.reason})"
         for e in sorted(exclusions, key=lambda e: -e.excluded)
     ]
     lines.append("widen the choices or correct the rule that excludes the most")

@@ -116,7 +116,10 @@ class Expression:
             return self._evaluate(scope)
         except EVALUATION_ERRORS as error:
             used = {name: scope.get(name) for name in sorted(self.names)}
-            raise UserError(f"cannot evaluate {self.text!r} with {used}: {error}") from None
+            way_out = _guard(used) if isinstance(error, ZeroDivisionError) else ""
+            raise UserError(
+                f"cannot evaluate {self.text!r} with {used}: {error}{way_out}"
+            ) from None
 
     def holds(self, scope: Scope) -> bool:
         """Whether a rule is fulfilled; one that is inapplicable is."""
@@ -124,6 +127,16 @@ class Expression:
             return bool(self.evaluate(scope))
         except InapplicableError:
             return True
+
+
+def _guard(used: Mapping[str, Any]) -> str:
+    """What to write where a division fails with these values."""
+    zeros = (name for name, value in used.items() if value == 0 and value is not False)
+    zero = next(zeros, "NAME")
+    return (
+        f"; say first what holds there: '{zero} == 0 or ...' allows it, '{zero} != 0 and ...' does "
+        "not"
+    )
 
 
 class _Replaced(ast.NodeTransformer):

@@ -24,6 +24,8 @@ def is_active(parameter: Parameter, scope: Mapping[str, Any]) -> bool:
         return bool(parameter.when.evaluate(scope))
     except InapplicableError:
         return False
+    except UserError as error:
+        raise UserError(f"space.parameters.{parameter.name}.when: {error}") from None
 
 
 def broken_rules(definition: SpaceDefinition, scope: Mapping[str, Any]) -> list[int]:
@@ -39,7 +41,10 @@ def broken_rules(definition: SpaceDefinition, scope: Mapping[str, Any]) -> list[
             if not rule.expression.holds(scope):
                 broken.append(number)
         except UserError as error:
-            failure = failure or error
+            # A trainer's rules stand behind those of the space file.
+            of = f"the {rule.reason!r} rule of the trainer"
+            where = of if rule.is_trainers else f"space.constraints[{number}]"
+            failure = failure or UserError(f"{where}: {error}")
     if failure is not None and not broken:
         raise failure
     return broken

@@ -17,6 +17,7 @@ from autotune.study.matching import Matching, Native
 from autotune.study.trial_record import TrialRecord
 
 _CONDITIONS = ("model", "trainer", "cluster", "measure")
+_DEVICE_MEMORY = "device_memory"
 _FIRST_PROPOSALS = 5
 _FIRST_BESIDE_BELIEF = 3
 
@@ -57,7 +58,7 @@ def plan_transfer(
     epoch; what ended later is left out, so that a study that goes on plans as when it began.
     """
     changed = _changed(old, new)
-    is_same_scale = not {"model", "cluster"} & set(changed)
+    is_same_scale = _is_same_scale(old, new)
     results = [r for r in records if _is_result(r) and (until is None or r.ended_at <= until)]
     matching = Matching(space, native)
     held = Holding(rest=tuple(results))
@@ -96,6 +97,18 @@ def _changed(old: Identity, new: Identity) -> list[str]:
     return changed if old.environment == new.environment else [*changed, "environment"]
 
 
+def _is_same_scale(old: Identity, new: Identity) -> bool:
+    """Whether seconds and bytes there are seconds and bytes here.
+
+    How much memory a device has, or is held to on a CPU, changes what fits and nothing else.
+    """
+    before, after = (
+        {key: value for key, value in one.parts.get("cluster", {}).items() if key != _DEVICE_MEMORY}
+        for one in (old, new)
+    )
+    return before == after and old.parts.get("model") == new.parts.get("model")
+
+
 def _belief(held: Holding, space: LegalSpace, is_same_scale: bool) -> Belief | None:
     """From what does not hold, where that is more than what does."""
     timed = sum(record.batch_time is not None for record in held.rest)
@@ -114,14 +127,15 @@ def _belief(held: Holding, space: LegalSpace, is_same_scale: bool) -> Belief | N
 
 
 def _proposals(held: Holding, matching: Matching, limit_bytes: int | None) -> tuple[Point, ...]:
-    """Points here that may be faster than what holds, the best first.
+    """Points here that may be faster than what holds, the best first, beside the baseline.
 
     limit_bytes: on peak memory, None where peaks there say nothing of peaks here.
     """
     to_beat_s = min((_seconds(r) for r in held.measured if r.status is Status.OK), default=math.inf)
     here = [r if limit_bytes is None else under_limit(r, limit_bytes) for r in held.rest]
     good = [r for r in here if r.status in (Status.OK, Status.STOPPED) and _seconds(r) < to_beat_s]
-    measured = {record.parameters for record in held.measured}
+    # The baseline is run first of all, whatever is known of it.
+    measured = {matching.space.baseline, *(record.parameters for record in held.measured)}
     points = [matching.similar(record.parameters) for record in sorted(good, key=_seconds)]
     return tuple(dict.fromkeys(p for p in points if p is not None and p not in measured))
 

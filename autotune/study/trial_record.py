@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from autotune.measure.outcome import Outcome, Status, Work
+from autotune.measure.outcome import Failure, Outcome, Status, Work
 from autotune.measure.timing import BatchTime
 from autotune.space.point import Point
 
@@ -22,22 +22,23 @@ class GateNote:
 
     fits: probability of staying within the limit. predicted_peak_bytes: None, as fits, where no
     prediction was calibrated. checked: the gate refused the point, and it was launched all the
-    same. passed_over: it was launched in place of a point that promised more, which the gate
-    refused.
+    same. passed_over: the point in whose place it was launched, which the gate refused; None for
+    none, and where a line of an older version says only whether there was one.
     """
 
     fits: float | None
     predicted_peak_bytes: int | None
     checked: bool = False
-    passed_over: bool = False
+    passed_over: Point | None = None
 
     def to_data(self) -> dict[str, Any]:
         """As plain values."""
+        over = self.passed_over
         return {
             "fits": self.fits,
             "predicted_peak_bytes": self.predicted_peak_bytes,
             "checked": self.checked,
-            "passed_over": self.passed_over,
+            "passed_over": None if over is None else dict(over),
         }
 
     @classmethod
@@ -46,11 +47,11 @@ class GateNote:
         fits = _finite(entry["fits"])
         if fits is not None and not 0 <= fits <= 1:
             raise ValueError(f"gate.fits is no probability: {fits!r}")
-        checked, passed_over = entry["checked"], entry["passed_over"]
-        for name, flag in (("checked", checked), ("passed_over", passed_over)):
-            if not isinstance(flag, bool):
-                raise ValueError(f"gate.{name} is neither true nor false: {flag!r}")
-        return cls(fits, _count(entry["predicted_peak_bytes"]), checked, passed_over)
+        checked = entry["checked"]
+        if not isinstance(checked, bool):
+            raise ValueError(f"gate.checked is neither true nor false: {checked!r}")
+        peak = _count(entry["predicted_peak_bytes"])
+        return cls(fits, peak, checked, _passed_over(entry["passed_over"]))
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,7 @@ def outcome_data(outcome: Outcome) -> dict[str, Any]:
         "work": None
         if work is None
         else {"samples": work.samples, "tokens": work.tokens, "losses": list(work.losses)},
+        "failure": None if outcome.failure is None else asdict(outcome.failure),
     }
 
 
@@ -201,7 +203,22 @@ def outcome_from(entry: Mapping[str, Any]) -> Outcome:
             _count(work.get("tokens")),
             tuple(_finite(loss) for loss in work.get("losses") or ()),
         ),
+        failure=_failure(entry.get("failure")),
     )
+
+
+def _failure(value: object) -> Failure | None:
+    if not isinstance(value, Mapping):
+        return None
+    return Failure(*(str(value.get(name) or "") for name in ("kind", "policy", "advice", "where")))
+
+
+def _passed_over(value: object) -> Point | None:
+    if value is None or isinstance(value, bool):
+        return None
+    if not isinstance(value, Mapping):
+        raise ValueError(f"gate.passed_over is no point: {value!r}")
+    return Point(value)
 
 
 def _count(value: object) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -85,14 +88,53 @@ def test_a_space_that_is_too_large_to_list_is_estimated() -> None:
 
 def test_a_count_that_takes_too_long_is_a_dash() -> None:
     rule = Rule.parse(0, {"rule": "a > 0", "reason": "why"})
-    exclusions = (Exclusion(rule, 7, None), Exclusion(rule, 2_000_000, 5, estimated=True))
+    exclusions = (
+        Exclusion(rule, 7, None),
+        Exclusion(rule, 2_000_000, 5, estimated=True),
+        Exclusion(rule, 2_000_000, 2_000_000, estimated=True, alone_estimated=True),
+    )
     problem = cast(Problem, SimpleNamespace(space=SimpleNamespace(exclusions=exclusions)))
     console = Console(width=100)
     with console.capture() as captured:
         console.print(_rules(problem))
-    first, second = captured.get().splitlines()[1:3]
+    first, second, third = captured.get().splitlines()[1:4]
     assert first.split()[:2] == ["7", "-"]
     assert second.split()[:3] == ["about", "2.0e+06", "5"]
+    assert third.split()[:4] == ["about", "2.0e+06", "about", "2.0e+06"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["search.sampler=guidde"], "search.sampler='guidde' is neither a name.*'guided'"),
+        (["search.sampler={_target_: optuna.samplers.Nope}"], "cannot be imported"),
+        (
+            ["search.sampler={_target_: optuna.samplers.TPESampler, n_startup_trials: abc}"],
+            "optuna.samplers.TPESampler cannot propose a point",
+        ),
+        (["search.seed=-1"], "search.seed=-1 must be at least 0"),
+    ],
+)
+def test_a_sampler_that_the_sweep_would_refuse_is_refused(
+    words: list[str], message: str, capsys
+) -> None:
+    assert main(["check", "model=tiny_dit", *words]) == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_a_sampler_that_works_passes(capsys) -> None:
+    words = ["search.sampler={_target_: optuna.samplers.QMCSampler}"]
+    assert main(["check", "model=tiny_dit", *words]) == 0
+    assert "legal points" in capsys.readouterr().out
+
+
+def test_optuna_is_waited_for_only_where_it_is_needed() -> None:
+    """It takes longer to import than all the rest of `check`."""
+    code = (
+        "import sys; from autotune.cli.main import main; main(['check', 'model=tiny_dit']);"
+        "sys.exit('optuna' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -117,10 +117,50 @@ def test_wrong_input_is_one_message_and_exit_code_2_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == [table]
 
 
-def test_a_file_in_the_place_of_the_folder_is_named(table: Path, capsys) -> None:
-    argv = ["replay", f"replay.table={table}", "replay.samplers=random", f"replay.out={table}"]
+@pytest.mark.parametrize(
+    ("out", "message"),
+    [
+        ("my table.csv", "my table.csv cannot be written (File exists); give a folder"),
+        ("my table.csv/x", "my table.csv/x cannot be written (Not a directory); give a"),
+        ("y" * 300, "cannot be written (File name too long); give a folder"),
+        ("/proc/nobody", "replay.out=/proc/nobody cannot be written (No such file"),
+        ("taken", "taken: curves.png is a folder there; move it away"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(
+    table: Path, tmp_path: Path, out: str, message: str, capsys, monkeypatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "taken" / "curves.png").mkdir(parents=True)
+    argv = ["replay", f"replay.table={table}", "replay.samplers=random", f"replay.out={out}"]
     assert main(argv) == 2
-    assert "my table.csv: File exists" in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert f"replay.out={out}" in printed.err
+    assert message in printed.err
+    assert "seeds" not in printed.err
+    assert printed.out == ""
+
+
+def test_a_sampler_that_fails_at_its_first_proposal_is_told_before_anything_runs(
+    table: Path, tmp_path: Path, capsys
+) -> None:
+    out = tmp_path / "out"
+    own = "[random,{x: {_target_: optuna.samplers.TPESampler, n_startup_trials: abc}}]"
+    argv = ["replay", f"replay.table={table}", f"replay.samplers={own}", f"replay.out={out}"]
+    assert main(argv) == 2
+    assert "replay.samplers: optuna.samplers.TPESampler cannot prop" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_numbers_far_apart_do_not_end_it(tmp_path: Path) -> None:
+    """They name a parameter that moves memory, which the guided sampler takes by its ratios."""
+    path, out = tmp_path / "T.csv", tmp_path / "out"
+    rows = [f"{10.0 ** (30 * n - 300)},{m},{1 + n},{100 + n}" for n in range(20) for m in range(2)]
+    header = "micro_batch_size,b,batch_time_s,peak_memory_bytes"
+    path.write_text("\n".join([header, *rows]))
+    argv = ["replay", f"replay.table={path}", "replay.samplers=guided", "replay.seeds=1"]
+    assert main([*argv, "replay.budget=15", "replay.jobs=1", f"replay.out={out}"]) == 0
+    assert len(pd.read_csv(out / "runs.csv")) == 1
 
 
 @pytest.mark.parametrize(

@@ -121,6 +121,17 @@ def test_a_study_that_goes_on_plans_as_when_it_began(old: Study, tmp_path: Path)
     assert later.explanation.replace("7 of", "6 of") == began.explanation
 
 
+@pytest.mark.parametrize("way", ["old", "folder", "link"])
+def test_a_study_is_not_taken_over_into_itself(old: Study, tmp_path: Path, way: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "old")
+    source = str(tmp_path / "old") if way == "folder" else way
+    with pytest.raises(
+        UserError, match=f"study.take_over={source} is the study old itself"
+    ) as told:
+        planned(problem(tmp_path / "old", f"study.take_over='{source}'"))
+    assert not isinstance(told.value, OlderStudyGoneError)
+
+
 def test_an_older_study_that_is_gone_ends_only_what_has_not_begun(
     old: Study, tmp_path: Path
 ) -> None:

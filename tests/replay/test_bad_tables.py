@@ -35,7 +35,24 @@ from autotune.replay.table import read_table
         ("a,batch_time_s\n1,1\n2,2\n1,3\n", "line 4: the same point as in line 2, with another"),
         ("a,batch_time_s\n1,1\n2,2\n1,\n", r"line 4: the same .*\(oom, there ok, 1 s\); keep one"),
         ("a,status,batch_time_s\n1,ok,1\n2,okay,1\n", "line 3: status='okay' is unknown; did you"),
+        ("a,batch_time_s\n1,1\n2,1_0\n", "line 3: batch_time_s='1_0' is no number; leave"),
+        ("a,batch_time_s\n1,1\n2,١٢\n", "line 3: batch_time_s='١٢' is no number; leave it"),
+        ('a,batch_time_s\n1,"1,5"\n', "batch_time_s='1,5' is no number; write .* point: 1.5"),
+        ("a;batch_time_s\n1;1,5\n", "T.csv separates its columns with semicolons; separate col"),
+        ("a\tb\tbatch_time_s\n1\t1\t2\n", "separates its columns with tabs; separate columns w"),
+        ("a,batch_time_s\n1,1,5\n", "line 2: 3 cells, but .* 2 columns; decimals need a point"),
+        ("a,batch_time_s\n1,1\n2,1e-100\n", "line 3: batch_time_s=1e-100 is shorter than a pic"),
+        ("a,batch_time_s\n1,1.5\n1,1.50000001\n", "ok, 1.50000001 s, there ok, 1.5 s"),
+        (
+            "a,batch_time_s,peak_memory_bytes\n1,1,5.25\n1,1,5.5\n",
+            "ok, 1 s, 5.5 bytes, there ok, 1 s, 5.25 bytes",
+        ),
         ("a,cost_s,batch_time_s\n1,-3,1\n", "line 2: cost_s=-3 must be a finite number, at"),
+        ("a,cost_s,batch_time_s\n1,1e300,1\n", "line 2: cost_s=1e.300 must .* at most 1e.09"),
+        (
+            "a,peak_memory_bytes,batch_time_s\n1,1e300,1\n",
+            "line 2: peak_memory_bytes=1e.300 must be a finite number, at least 0 and at most 1.15",
+        ),
         ("a,peak_memory_bytes,batch_time_s\n1,60GiB,1\n", "line 2: peak_memory_bytes='60GiB' is"),
     ],
 )
@@ -86,6 +103,23 @@ def test_more_values_than_a_parameter_can_have(csv_path) -> None:
     text = "a,batch_time_s\n" + "".join(f"{number},1\n" for number in range(32768))
     with pytest.raises(UserError, match="a has 32768 different values, more than 32767"):
         read_table(csv_path(text))
+
+
+def test_damaged_parquet_is_named_wherever_the_damage_is(tmp_path) -> None:
+    """Some of it does not show: one value for another. None of it ends the program."""
+    import pandas as pd
+
+    path, refused = tmp_path / "T.parquet", 0
+    frame = pd.DataFrame({"größe": list("abcd"), "b": [1, 2, 3, 4], "batch_time_s": [1.0] * 4})
+    frame.to_parquet(path, compression=None)
+    data = path.read_bytes()
+    for start in range(4, len(data) - 8, 11):
+        path.write_bytes(data[:start] + b"\xaa" * 6 + data[start + 6 :])
+        try:
+            read_table(path)
+        except UserError as error:
+            refused += "T.parquet cannot be read as Parquet" in str(error)
+    assert refused > 20
 
 
 def test_a_parquet_column_of_no_single_values_is_named(tmp_path) -> None:

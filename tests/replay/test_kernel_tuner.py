@@ -58,6 +58,30 @@ def test_every_spelling_of_a_failure(read_text, failure: str) -> None:
     assert len(table.notes) == 1
 
 
+@pytest.mark.parametrize("times", ['[3, "x"]', "[]", "[true]", "3", "null", "[[3]]"])
+def test_times_that_are_no_numbers_tell_no_time(read_text, times: str) -> None:
+    entry = f'"9,a": {{"x": 9, "mode": "a", "times": {times}}}'
+    table = read_text(HEADER + ",".join([*ENTRIES[:1], entry]) + "}}")
+    assert [status.value for status in table.status] == ["ok", "oom"]
+
+
+def test_where_only_times_are_there_their_mean_counts(read_text) -> None:
+    """As Kernel Tuner works its `time` out."""
+    entries = ['"1,a": {"x": 1, "mode": "a", "times": [200, 300.0]}', *ENTRIES[1:]]
+    entries[2] = entries[2].replace("500", '500, "times": [1, 2]')
+    table = read_text(HEADER + ",".join(entries) + "}}")
+    times = {table.point(row): float(table.time_s[row]) for row in np.flatnonzero(table.usable)}
+    assert times == {Point({"x": 1, "mode": "a"}): 0.25, Point({"x": 2, "mode": "b"}): 0.5}
+    assert "entries without a time, read as the mean of their times: 1" in table.notes
+    only = read_text(HEADER + entries[0] + "}}")
+    assert only.optimum_s == 0.25
+    huge = entries[0].replace("200", "1" + "0" * 400)
+    assert [s.value for s in read_text(HEADER + huge + "," + entries[2] + "}}").status] == [
+        "oom",
+        "ok",
+    ]
+
+
 def test_an_entry_without_a_time_failed(read_text) -> None:
     table = read_text(HEADER + ",".join([*ENTRIES[:1], '"9,a": {"x": 9, "mode": "a"}']) + "}}")
     assert [status.value for status in table.status] == ["ok", "oom"]
@@ -83,6 +107,7 @@ def test_an_entry_that_is_cut_off_is_left_out(read_text) -> None:
         ('{"tune_params_keys": [], "cache": {}}', "must name the parameters"),
         ('{"tune_params_keys": ["x"], "cache": {"1": 3}}', "entry '1': 3 is no mapping"),
         ('{"tune_params_keys": ["x"], "cache": {}}', "has no usable row among its 0"),
+        ('{"tune_params_keys": ["x", "time"], "cache": {}}', "once, and not the time"),
         (
             '{"tune_params_keys": ["x"], "objective": "score", "cache": {"1": {"x": 1}}}',
             "no entry has a time; it holds the objective 'score'",
@@ -95,7 +120,7 @@ def test_an_entry_that_is_cut_off_is_left_out(read_text) -> None:
         (
             HEADER
             + '"1": {"x": 1, "mode": "a", "time": 3}, "1": {"x": 2, "mode": "a", "time": 3}}}',
-            "names '1' twice",
+            "cache.json names '1' twice",
         ),
         (
             HEADER
@@ -109,7 +134,7 @@ def test_an_entry_that_is_cut_off_is_left_out(read_text) -> None:
         ),
         ("{" * 100_000, "cannot be read as JSON"),
     ],
-    ids=range(11),
+    ids=range(12),
 )
 def test_what_is_wrong_is_named(read_text, text: str, message: str) -> None:
     with pytest.raises(UserError, match=message):

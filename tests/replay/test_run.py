@@ -189,7 +189,9 @@ def test_which_row_is_the_baseline(read) -> None:
 
 
 def test_a_wrong_sampler_is_named_by_the_key_of_replay(planted: ReplayTable) -> None:
-    with pytest.raises(UserError, match=r"replay\.samplers='tpee' is unknown; did you mean 'tpe'"):
+    with pytest.raises(
+        UserError, match=r"replay\.samplers='tpee' is neither .*; did you mean 'tpe'"
+    ):
         checked_sampler("tpee", RecordedSpace(planted).encoding, 0)
 
 

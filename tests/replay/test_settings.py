@@ -103,8 +103,16 @@ def test_a_baseline_may_be_given_key_by_key() -> None:
     [
         (["replay.seedz=3"], "unknown key replay.seedz; did you mean 'seed"),
         (["seeds=3"], "seeds is no key of replay.*did you mean 'replay.seed"),
-        (["search.max_trials=3"], "search.max_trials is no key of replay, which starts no trial"),
-        (["model=tiny_vlm"], "model is no key of replay"),
+        (
+            ["search.max_trials=3"],
+            "search.max_trials is no key of replay, which starts no trial; its keys are "
+            "replay.table, replay.samplers, ",
+        ),
+        (["model=tiny_vlm"], "model is no key of replay.*; its keys are"),
+        (["replay.outliers={share: 0.1, relative_sd: 0.5}"], "key replay.outliers.relative_sd; al"),
+        (["replay.outlier_factor=1e300"], "replay.outlier_factor=1e.300 must .* at most 1000"),
+        (["replay.memory_limit=" + "9" * 400], "replay.memory_limit=9{39}… is more than an exbi"),
+        (["replay.memory_limit=" + "9" * 400 + "GiB"], "replay.memory_limit=.* is more than an"),
         (["replay.seeds=0"], "replay.seeds=0 must be at least 1"),
         (["replay.seeds=many"], "replay.seeds='many' must be an integer"),
         (["replay.seeds=1.5"], "replay.seeds=1.5 must be an integer"),

@@ -11,6 +11,7 @@ import pytest
 
 from autotune.errors import UserError
 from autotune.measure.outcome import Outcome, Status
+from autotune.measure.records import PHASES
 from autotune.replay.case import RecordedSpace
 from autotune.replay.table import read_table
 from autotune.report.table import trials_table
@@ -171,6 +172,76 @@ def test_the_report_of_a_study_is_a_table(tmp_path) -> None:
     assert table.point(table.recorded_baseline) == baseline
     assert table.cost_s.tolist() == [9.5, 9.5, 9.5]
     assert table.separating_limit_bytes == 9
+
+
+def a_study() -> pd.DataFrame:
+    """Its report: every column is filled."""
+    points = [Point({"sp_degree": n}) for n in (1, 2, 4)]
+    phases = dict.fromkeys(PHASES, 0.1)
+    records = [
+        TrialRecord(
+            number,
+            point,
+            Outcome(Status.OK, f"m{number}", 0.5 + number, (0.4, 9.0), 8 + number, 0, 0, 0.1, 9)
+            if number
+            else Outcome(Status.OK, "m", 0.5, (0.4, 0.6), 8, breakdown_s=phases),
+            9.5,
+            0,
+            9,
+            1 + number,
+            "f",
+            {"study": "old", "trial": number},
+        )
+        for number, point in enumerate(points)
+    ]
+    return trials_table(records, ["sp_degree"], points[0])
+
+
+@pytest.mark.parametrize(
+    "kept", [name for name in a_study().columns if name not in ("sp_degree", "steps")]
+)
+def test_no_column_of_a_study_becomes_a_parameter(kept: str, tmp_path) -> None:
+    """Whatever was taken out of its report: what is left of it would tell the time."""
+    path = tmp_path / "trials.csv"
+    columns = dict.fromkeys(["sp_degree", "batch_time_s", "steps", kept])
+    a_study()[list(columns)].to_csv(path, index=False)
+    is_result = kept in ("batch_time_s", "status", "peak_memory_bytes", "cost_s")
+    names = [parameter.name for parameter in read_table(path).parameters]
+    assert names == (["sp_degree", "steps"] if is_result else ["sp_degree"])
+
+
+def test_what_is_taken_for_no_parameter_is_said(read) -> None:
+    table = read("a,trial,optimizer_s,steps,batch_time_s\n1,0,0.1,8,0.5\n2,1,0.2,8,0.6\n")
+    assert [parameter.name for parameter in table.parameters] == ["a"]
+    assert table.notes == (
+        "read as the trials of a study: no parameters are trial, optimizer_s, steps",
+    )
+    assert table.recorded_baseline is None
+    # By itself it may be any number of steps.
+    alone = read("a,steps,batch_time_s\n1,8,0.5\n2,4,0.6\n")
+    assert [parameter.name for parameter in alone.parameters] == ["a", "steps"]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_numbers_of_rows_are_no_parameter(kind: str, tmp_path) -> None:
+    """As pandas writes them after a filter, or reads them without an index."""
+    frame = pd.DataFrame({"sp": [1, 2, 4, 8], "batch_time_s": [4.0, 3.0, 2.0, 1.0]})
+    path = tmp_path / "T"
+    if kind == "parquet":
+        frame[frame["sp"] != 2].to_parquet(path)
+    else:
+        frame.to_csv(path)
+        pd.read_csv(path).to_csv(path, index=False)
+    table = read_table(path)
+    assert [parameter.name for parameter in table.parameters] == ["sp"]
+    name = "__index_level_0__" if kind == "parquet" else "Unnamed: 0"
+    assert table.notes == (f"columns that number the rows, left out: {name}",)
+
+
+def test_an_index_with_a_name_is_a_parameter(tmp_path) -> None:
+    frame = pd.DataFrame({"sp": [1, 2, 4], "batch_time_s": [4.0, 3, 2]}).set_index("sp")
+    frame.to_parquet(tmp_path / "T")
+    assert [p.name for p in read_table(tmp_path / "T").parameters] == ["sp"]
 
 
 def test_a_limit_decides_about_rows_whose_peak_and_time_are_known(read) -> None:

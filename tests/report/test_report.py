@@ -168,7 +168,7 @@ def gated(
 
 
 def of_the_gate() -> list[TrialRecord]:
-    again = replace(record(9, point(5), 0.3), gate=GateNote(0.4, 945 << 20, passed_over=True))
+    again = replace(record(9, point(5), 0.3), gate=GateNote(0.4, 945 << 20, passed_over=point(20)))
     return [
         record(0, BASELINE, 0.4),
         gated(1, Status.OK, 990),  # 10 % too much
@@ -179,7 +179,11 @@ def of_the_gate() -> list[TrialRecord]:
         gated(6, Status.SKIPPED, None, time=None),
         gated(7, Status.SKIPPED, 1300, time=None),
         gated(8, Status.HUNG, 900, checked=True, time=None),  # tells nothing of memory
-        again,  # 5 % too much
+        again,  # 5 % too much, and in the place of another point
+        # The same point is passed over again and again, and so is one that was launched after all.
+        replace(record(10, point(10), 0.3), gate=GateNote(0.9, None, passed_over=point(20))),
+        replace(record(11, point(11), 0.3), gate=GateNote(0.9, None, passed_over=point(20))),
+        replace(record(12, point(12), 0.3), gate=GateNote(0.9, None, passed_over=point(4))),
     ]
 
 
@@ -199,7 +203,14 @@ def test_the_gate_has_a_section_of_its_own() -> None:
     assert "3 refused points were launched all the same: 2 of 3 broke the limit" in text
     assert "are off by 3.5% (median of 4)" in text
     assert "| skipped | 3 | 27 s | not launched, since it is not expected to fit |" in text
-    assert "7 of 40 legal points were tried" in text
+    assert "10 of 40 legal points were tried" in text
+
+
+def test_a_gate_that_avoided_nothing_says_so() -> None:
+    summary = GateSummary.of([gated(1, Status.OOM, 2000, checked=True, time=None)])
+    assert summary.line.startswith("memory gate: no launch was avoided; 1 refused point was")
+    text = report(gated(1, Status.OOM, 2000, checked=True, time=None))
+    assert "No launch was avoided. To check the gate, 1 refused point was launched" in text
 
 
 def test_a_study_without_the_gate_does_not_speak_of_it() -> None:
@@ -209,5 +220,5 @@ def test_a_study_without_the_gate_does_not_speak_of_it() -> None:
 
 def test_the_table_has_one_result_a_point() -> None:
     table = trials_table(of_the_gate(), ["sp_degree", "order"], BASELINE)
-    assert list(table["trial"]) == [0, 1, 2, 3, 4, 6, 7, 8, 9]
+    assert list(table["trial"]) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
     assert list(table["status"][table["sp_degree"] == 15]) == ["ok"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import UserError
 from autotune.space import diagram, enumeration, grouping
-from autotune.space.definition import SpaceDefinition
+from autotune.space.definition import Rule, SpaceDefinition
 from autotune.space.legal import LegalSpace
 from tests.space import reference
 
@@ -150,8 +150,25 @@ def test_the_same_error_as_evaluation() -> None:
         reference.count(definition)
     with pytest.raises(UserError) as error:
         LegalSpace.build(definition)
-    assert str(error.value) == str(expected.value)
+    assert str(error.value) == f"space.constraints[0]: {expected.value}"
     assert "{'a': 3, 'b': 0}" in str(error.value)
+
+
+@pytest.mark.parametrize("of_trainer", [False, True])
+def test_a_rule_that_cannot_be_evaluated_is_named(of_trainer: bool) -> None:
+    constraints = [{"rule": "a < 4"}, {"rule": "4 // b >= 1"}]
+    definition = SpaceDefinition.parse(
+        {
+            "parameters": {"a": {"choices": [1, 2]}, "b": {"choices": [2, 0]}},
+            "constraints": constraints[: 1 if of_trainer else 2],
+        },
+        FACTS,
+    )
+    if of_trainer:
+        definition = definition.with_rules([Rule.of("4 // b >= 1", "four blocks")], {})
+    where = "the 'four blocks' rule of the trainer" if of_trainer else r"space.constraints\[1\]"
+    with pytest.raises(UserError, match=f"^{where}: cannot evaluate '4 // b >= 1' .* 'b == 0 or"):
+        LegalSpace.build(definition)
 
 
 def test_a_condition_that_cannot_be_evaluated_is_named() -> None:
@@ -162,5 +179,6 @@ def test_a_condition_that_cannot_be_evaluated_is_named() -> None:
     }
     rules = [{"rule": "a > 0"}]
     definition = SpaceDefinition.parse({"parameters": parameters, "constraints": rules}, FACTS)
-    with pytest.raises(UserError, match=r"cannot evaluate '10 % a == 0' with \{'a': 0\}"):
+    named = r"^space.parameters.b.when: cannot evaluate '10 % a == 0' with \{'a': 0\}"
+    with pytest.raises(UserError, match=named):
         LegalSpace.build(definition)

@@ -92,3 +92,10 @@ def test_unknown_names_are_answered_with_the_closest() -> None:
 def test_a_type_error_names_the_values() -> None:
     with pytest.raises(UserError, match=r"cannot evaluate.*two"):
         value("8 % sp == 0", sp=["two"])
+
+
+def test_a_division_by_zero_says_how_to_guard_the_rule() -> None:
+    with pytest.raises(UserError, match=r"'sp == 0 or ...' allows it, 'sp != 0 and ...' does not"):
+        value("8 % sp == 0", sp=0, flag=False)
+    with pytest.raises(UserError, match=r"'NAME == 0 or ...' allows it"):
+        value("8 % (sp - 1) == 0", sp=1)

@@ -133,9 +133,20 @@ def test_a_rule_without_a_diagram_is_estimated(monkeypatch: pytest.MonkeyPatch) 
     space = LegalSpace.build(definition(content))
     (rule,) = space.exclusions
     assert rule.estimated
+    assert rule.excluded_text == rule.alone_text == f"about {rule.excluded:.1e}"
     # Drawn without repetition: at most the error of drawing with repetition.
     assert abs(rule.excluded - broken) < 4 * 10_000 * (0.25 / 4000) ** 0.5
     assert space.size == 10_000 - broken
+
+
+def test_an_empty_space_tells_an_estimate_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagram, "_LARGEST_LAYER", 1)
+    monkeypatch.setattr(diagram, "_LARGEST_LAST_LAYER", 1)
+    monkeypatch.setattr(exclusion, "_CELLS", 1)
+    parameters = {name: {"choices": list(range(10))} for name in "abc"}
+    content = {"parameters": parameters, "constraints": [{"rule": "a * 1.5 + b * c > 1000"}]}
+    with pytest.raises(UserError, match=r"all 1000 combinations\n  about 1.0e\+03  a \* 1.5"):
+        LegalSpace.build(definition(content))
 
 
 def test_a_sample_that_dies_out_is_filled_with_neighbours(

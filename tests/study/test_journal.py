@@ -99,6 +99,7 @@ def test_a_whole_file_needs_no_repair(journal: Journal[TrialRecord]) -> None:
                 '{"fits": 0.5, "predicted_peak_bytes": "x", "checked": true, "passed_over": false}',
                 '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": 1, "passed_over": false}',
                 '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": true, "passed_over": 0}',
+                '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": true, "passed_over": "a=1"}',
                 '{"fits": 0.5, "predicted_peak_bytes": 1, "checked": true}',
             )
         ),
@@ -123,9 +124,25 @@ def test_what_tells_nothing_about_its_point_does_not_count() -> None:
 
 def test_a_line_says_what_the_gate_expected() -> None:
     told = replace(record(0), gate=GateNote(0.25, 900, checked=True)).to_data()
-    gate = {"fits": 0.25, "predicted_peak_bytes": 900, "checked": True, "passed_over": False}
+    gate = {"fits": 0.25, "predicted_peak_bytes": 900, "checked": True, "passed_over": None}
     assert told["gate"] == gate
     assert "gate" not in record(0).to_data()
+
+
+def test_a_line_says_in_whose_place_the_point_was_launched() -> None:
+    note = GateNote(0.9, 900, passed_over=Point({"sp_degree": 2, "order": [1, None]}))
+    noted = replace(record(0), gate=note)
+    assert noted.to_data()["gate"]["passed_over"] == {"sp_degree": 2, "order": [1, None]}
+    assert TrialRecord.from_line(noted.to_line()) == noted
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_older_lines_say_only_whether_a_point_was_passed_over(told: bool) -> None:
+    """Without the point it cannot be counted."""
+    line = replace(record(0), gate=GateNote(0.25, 900)).to_line()
+    older = line.replace('"passed_over": null', f'"passed_over": {str(told).lower()}')
+    assert older != line
+    assert TrialRecord.from_line(older).gate == GateNote(0.25, 900)
 
 
 def test_only_what_was_launched_was_checked() -> None:

@@ -12,6 +12,7 @@ from autotune.search.encoding import Encoding
 from autotune.space.legal import LegalSpace
 from autotune.space.point import Point
 from autotune.study.identity import Identity, differences
+from autotune.study.transfer import plan_transfer
 from autotune.study.trial_record import GateNote, TrialRecord
 
 from .older import HUGE, LARGER, NEWER, OLD, PARTS, record, statuses, take
@@ -71,15 +72,15 @@ def test_refused_points_were_never_measured(space: LegalSpace) -> None:
 
 def test_what_ran_over_the_limit_for_a_moment_only_is_measured_again(space: LegalSpace) -> None:
     short, whole, unknown = (
-        record(0, space.points[0], 1.0, Status.OVER_LIMIT, 1100, steps=4),
-        record(1, space.points[1], 2.0, Status.OVER_LIMIT, 1100, steps=8),
-        record(2, space.points[2], None, Status.OVER_LIMIT, 1100),
+        record(0, space.points[1], 1.0, Status.OVER_LIMIT, 1100, steps=4),
+        record(1, space.points[2], 2.0, Status.OVER_LIMIT, 1100, steps=8),
+        record(2, space.points[3], None, Status.OVER_LIMIT, 1100),
     )
     same = take([short, whole, unknown], space, limit=1000)
     assert statuses(same) == dict.fromkeys((0, 1, 2), "over_limit")
     higher = take([short, whole, unknown], space, limit=1200)
     assert statuses(higher) == {1: "ok"}
-    assert higher.proposals == (space.points[0],)
+    assert higher.proposals == (space.points[1],)
     assert "2 ended too early to tell whether they win here" in higher.explanation
 
 
@@ -118,15 +119,43 @@ def test_what_lost_against_a_point_that_is_too_large_now_may_win(space: LegalSpa
 
 
 def test_another_environment_gives_first_proposals_only(space: LegalSpace) -> None:
-    plan = take(results(space), space, NEWER, 1000)
+    known = [*results(space), record(7, space.points[7], 1.5, peak=900)]
+    plan = take(known, space, NEWER, 1000)
     assert (plan.measured, plan.belief) == ((), None)
-    assert plan.proposals == (space.points[1], space.points[0])
+    assert plan.proposals == (space.points[1], space.points[7])
     assert "environment changed" in plan.explanation
+    assert "2 of its best points that are legal here are measured first" in plan.explanation
     # On the same device the new limit tells which of them are of use.
-    assert take(results(space), space, NEWER, 920).proposals == (space.points[0],)
-    assert take(results(space), space, NEWER, 1200).proposals[0] == space.points[2]
+    assert take(known, space, NEWER, 920).proposals == (space.points[7],)
+    assert take(known, space, NEWER, 1200).proposals[0] == space.points[2]
     # Bytes of another model are not bytes of this one.
-    assert take(results(space), space, LARGER, 920).proposals[0] == space.points[1]
+    assert take(known, space, LARGER, 920).proposals[0] == space.points[1]
+
+
+@pytest.mark.parametrize("limit", [920, 1000])
+def test_a_device_with_less_memory_is_the_same_device(space: LegalSpace, limit: int) -> None:
+    """What did not fit into the new limit there is not measured first here, past the gate."""
+    known = [*results(space), record(7, space.points[7], 1.5, peak=900)]
+    cluster = {**PARTS["cluster"], "device_memory": "66MiB"}
+    old = replace(OLD, parts={**PARTS, "cluster": cluster})
+    smaller = replace(OLD, parts={**PARTS, "cluster": {**cluster, "device_memory": "40MiB"}})
+    plan = plan_transfer("old", known, old, smaller, space, limit)
+    assert plan.measured == ()
+    assert "cluster changed" in plan.explanation
+    expected = [space.points[7]] if limit == 920 else [space.points[1], space.points[7]]
+    assert list(plan.proposals) == expected
+    # Of more devices, each holds something else.
+    wider = replace(OLD, parts={**PARTS, "cluster": {**cluster, "devices_per_trial": 4}})
+    assert plan_transfer("old", known, old, wider, space, limit).proposals[0] == space.points[1]
+
+
+def test_the_baseline_is_none_of_the_points_that_are_measured_first(space: LegalSpace) -> None:
+    """It is the first trial anyway: another point may have its place."""
+    seconds = [1.0 + 0.1 * n for n in range(8)]
+    known = [record(n, space.points[n], seconds[n]) for n in range(8)]
+    assert space.points[0] == space.baseline
+    assert take(known, space, NEWER).proposals[0] == space.points[1]
+    assert len(take(known[:4], space, NEWER).proposals) == 3
 
 
 def many(space: LegalSpace) -> list[TrialRecord]:

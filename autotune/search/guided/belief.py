@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,3 +30,8 @@ class Knowledge:
 
     limit_bytes: float | None = None
     belief: Belief | None = None
+
+    def __post_init__(self) -> None:
+        limit = self.limit_bytes
+        if limit is not None and not 0 < limit < math.inf:
+            raise ValueError(f"limit_bytes={limit} must be a finite number above 0, or None")

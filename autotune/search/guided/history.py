@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.measure.outcome import Status
 from autotune.search.encoding import Encoding
 from autotune.search.guided.geometry import Codes, Floats
+from autotune.search.per_trial import PerTrial
 from autotune.search.point_sampler import INTERRUPTED_ATTRIBUTE
 
 _STATUSES = {status.value: status for status in Status}
@@ -77,27 +78,34 @@ class HistoryReader:
     """Reads a study again and again, and each finished trial once."""
 
     encoding: Encoding
-    _runs: dict[int, _Run | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._runs = PerTrial(self._run)
 
     def read(
-        self, trials: Iterable[FrozenTrial], steady_s: Mapping[bytes, float] | None = None
+        self,
+        trials: Iterable[FrozenTrial],
+        steady_s: Mapping[bytes, float] | None = None,
+        reserved: Mapping[int, bytes] | None = None,
     ) -> History:
         """The history of these trials.
 
         steady_s: seconds of points, by the bytes of their codes, that are known better than by
-        their first run.
+        their first run. reserved: codes of points that trials of these numbers run, whether they
+        show them or not.
         """
-        known = steady_s or {}
+        known, proposed = steady_s or {}, reserved or {}
         runs, pending = [], []
         for trial in sorted(trials, key=lambda trial: trial.number):
+            if trial.number in proposed:
+                pending.append(np.frombuffer(proposed[trial.number], dtype=np.int16))
+                continue
             if not trial.params or trial.user_attrs.get(INTERRUPTED_ATTRIBUTE):
                 continue
             if not trial.state.is_finished():
                 pending.append(self.encoding.row(trial.params))
                 continue
-            if trial.number not in self._runs:
-                self._runs[trial.number] = self._run(trial)
-            run = self._runs[trial.number]
+            run = self._runs.of(trial)
             if run is not None:
                 runs.append(run)
         width = len(self.encoding.space.parameters)
@@ -122,7 +130,7 @@ class HistoryReader:
         return _Run(
             row=self.encoding.row(trial.params),
             seconds=seconds if 0 < seconds < np.inf else np.nan,
-            peak=float(peak) if peak else np.nan,
+            peak=float(peak) if peak and 0 < peak < np.inf else np.nan,
             usable=status in (Status.OK, Status.STOPPED),
             out_of_memory=status.violates_memory,
             rough=status is Status.STOPPED,

@@ -6,6 +6,7 @@ over the peak, above 0 where it fits.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,7 +85,7 @@ class _Offset:
         if limit is None or belief is None:
             return None
         log_bytes = belief.log_bytes(self.seen, self.peaks, rows)
-        return None if log_bytes is None else np.asarray(np.log(limit) - log_bytes)
+        return None if log_bytes is None else np.asarray(math.log(limit) - log_bytes)
 
 
 def fit_memory(
@@ -147,7 +148,7 @@ def _known(history: History, knowledge: Knowledge) -> np.ndarray:
 def _headroom(history: History, knowledge: Knowledge) -> Floats:
     if knowledge.limit_bytes is None:
         return np.full(len(history), np.nan)
-    return np.asarray(np.log(knowledge.limit_bytes) - np.log(history.peaks))
+    return np.asarray(math.log(knowledge.limit_bytes) - np.log(history.peaks))
 
 
 def _kept(runs: np.ndarray) -> np.ndarray:

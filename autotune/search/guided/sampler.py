@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from optuna.distributions import BaseDistribution
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
@@ -73,18 +71,15 @@ class GuidedSampler(PointSampler):
         self._reader = HistoryReader(encoding)
         self._epochs: dict[str, _Epoch] = {}
 
-    def sample_relative(
-        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
-    ) -> dict[str, Any]:
-        """Optuna's values of the proposed point. Raises SpaceUsedUpError."""
-        with one_thread():
-            return super().sample_relative(study, trial, search_space)
-
     def propose(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
         """The untried point with the largest expected improvement that is likely to run."""
-        self.passed_over = False
+        with one_thread():
+            return self._proposed(study, trial, seed)
+
+    def _proposed(self, study: Study, trial: FrozenTrial, seed: int) -> Point:
+        self.passed_over = None
         others = [t for t in study.get_trials(deepcopy=False) if t.number != trial.number]
-        history = self._reader.read(others, self.steady_s)
+        history = self._reader.read(others, self.steady_s, self.reserved(study))
         generator = np.random.default_rng(seed)
         if not len(history):
             return self.random_untried(study, seed)
@@ -100,10 +95,12 @@ class GuidedSampler(PointSampler):
         if gate is not None:
             refused = gate.refused(pool)
             if improvement is not None:  # else nothing is known to promise more
-                best = int(np.argmax(improvement))
-                self.passed_over = bool(refused[best])
-                if self.passed_over and gate.check_is_due:
-                    return self.encoding.space.decode(pool[best])
+                tempting = int(np.argmax(improvement))
+                if refused[tempting] and gate.check_is_due:
+                    return self.encoding.space.decode(pool[tempting])
+                held_back = _held_back(worth, refused)
+                if held_back is not None:
+                    self.passed_over = self.encoding.space.decode(pool[held_back])
             pool, worth = pool[~refused], worth[~refused]
         if not len(pool):
             return self._any(gate, study, seed)
@@ -189,6 +186,16 @@ def _incumbent(model: TimeModel, history: History) -> float:
 def _fastest(history: History) -> Codes:
     usable = np.flatnonzero(history.usable & np.isfinite(history.seconds))
     return np.asarray(history.rows[usable[np.argsort(history.seconds[usable], kind="stable")]])
+
+
+def _held_back(worth: Floats, refused: np.ndarray) -> int | None:
+    """The refused candidate that would be launched were nothing refused, None where none would.
+
+    Most that are refused are not among them: the worth of a candidate knows of memory too.
+    """
+    best = int(np.argmax(np.where(refused, worth, -np.inf)))
+    admitted = float(worth[~refused].max(initial=-np.inf))
+    return best if refused[best] and worth[best] > admitted + _TIE else None
 
 
 def _largest(worth: Floats, generator: np.random.Generator) -> int:

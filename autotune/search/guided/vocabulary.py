@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 
@@ -51,6 +52,8 @@ _DECREASES = (
 # By how much the logarithm of memory changes from the middle of the choices to their end, where
 # the choices do not tell: for blocks that are offloaded, 0 of them included, or for names.
 _UNTOLD = 0.25
+# Beyond such a ratio of the last choice to the first, numbers say nothing of memory.
+_LARGEST_RATIO = 1_000_000
 
 
 def memory_slopes(parameters: Sequence[Parameter]) -> Floats:
@@ -65,9 +68,15 @@ def memory_slopes(parameters: Sequence[Parameter]) -> Floats:
 
 def _reach(choices: Sequence[object]) -> float:
     numbers = [choice for choice in choices if isinstance(choice, int | float)]
-    if len(numbers) < len(choices) or min(numbers) <= 0:
+    if len(numbers) < len(choices) or min(numbers) <= 0 or not all(map(_is_finite, numbers)):
         return _UNTOLD
-    return math.log(max(numbers) / min(numbers)) / 2
+    # As fractions: numbers of a table may be too large, or too far apart, for floats.
+    ratio = Fraction(max(numbers)) / Fraction(min(numbers))
+    return math.log(float(min(ratio, Fraction(_LARGEST_RATIO)))) / 2
+
+
+def _is_finite(number: int | float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)
 
 
 def _direction(parameter: Parameter) -> int:

@@ -117,3 +117,21 @@ def test_a_slope_for_each_parameter() -> None:
     entries = {"pp": {"choices": [1, 2], "ordered": True}, "kind": {"choices": ["a", "b"]}}
     parameters = [Parameter.parse(name, entry) for name, entry in entries.items()]
     assert memory_slopes(parameters) == pytest.approx([-math.log(2) / 2, 0])
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        ([1, 2, 4], math.log(4) / 2),
+        ([1e-300, 1e270], math.log(1e6) / 2),  # their ratio is beyond floats
+        ([1, 10**400], math.log(1e6) / 2),
+        ([10**400, 3 * 10**400], math.log(3) / 2),
+        ([5e-324, 1e-323], math.log(2) / 2),
+        ([1, math.inf], 0.25),
+        ([1, math.nan], 0.25),
+    ],
+    ids=range(7),
+)
+def test_numbers_of_any_size_have_a_slope(choices: list[float], expected: float) -> None:
+    parameter = Parameter("micro_batch_size", tuple(choices), ordered=True)
+    assert memory_slopes([parameter])[0] == pytest.approx(expected)
