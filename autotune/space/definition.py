@@ -71,6 +71,13 @@ class Rule:
     reason: str
     is_trainers: bool = False
 
+    @property
+    def told(self) -> str:
+        """As a person is told of it; a trainer's expression says less than its reason."""
+        if self.is_trainers:
+            return f"of the training program: {self.reason}"
+        return f"{self.expression.text}  ({self.reason})"
+
     @classmethod
     def of(cls, text: str, reason: str) -> Rule:
         """A trainer's, from an expression."""

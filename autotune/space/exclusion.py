@@ -106,7 +106,7 @@ def empty_space(combinations: int, exclusions: Sequence[Exclusion]) -> str:
     """The error for a space without a legal point."""
     lines = [f"the space is empty: the rules exclude all {combinations} combinations"]
     lines += [
-        f"  {e.excluded_text:>8}  {e.rule.expression.text}  ({e.rule.reason})"
+        f"  {e.excluded_text:>8}  {e.rule.told}"
         for e in sorted(exclusions, key=lambda e: -e.excluded)
     ]
     lines.append("widen the choices or correct the rule that excludes the most")

@@ -88,8 +88,8 @@ def legal_baseline(definition: SpaceDefinition) -> Point:
     if broken:
         rule = definition.rules[broken[0]]
         raise UserError(
-            f"space.baseline ({Point(values)}) breaks the rule {rule.expression.text!r}: "
-            f"{rule.reason}; correct the baseline or the rule"
+            f"space.baseline ({Point(values)}) breaks the rule {rule.told}; correct the baseline"
+            f"{'' if rule.is_trainers else ' or the rule'}"
         )
     return Point(values)
 
