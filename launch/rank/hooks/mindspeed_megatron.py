@@ -51,7 +51,7 @@ def _wrap(module: Any, steps: HookedSteps) -> None:
         args = module.get_args()
         samples = module.get_current_global_batch_size()
         if steps.made(seconds, samples=samples, **details):
-            pass
+            args.train_iters = given["iteration"]
         clock.start()
         return answer
 

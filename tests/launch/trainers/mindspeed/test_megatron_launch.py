@@ -207,6 +207,14 @@ def test_sharding_does_not_take_one_connection(checkout: Path, tmp_path: Path) -
     assert program.env["CUDA_DEVICE_MAX_CONNECTIONS"] == "2"
 
 
+def test_megatron_needs_one_connection(checkout: Path, tmp_path: Path) -> None:
+    script = checkout / "vlm.sh"
+    text = script.read_text(encoding="utf-8")
+    script.write_text(text.replace("export CUDA_DEVICE_MAX_CONNECTIONS=1\n", ""), encoding="utf-8")
+    program = run(trainer_for(checkout, "vlm"), {"sp_degree": 2}, tmp_path)
+    assert program.env["CUDA_DEVICE_MAX_CONNECTIONS"] == "1"
+
+
 def test_a_yaml_holds_arguments_model_and_data(checkout: Path, tmp_path: Path) -> None:
     point = {"sp_degree": 2, "loss_chunk": "dynamic", "loss_total_chunk_size": 2048}
     program = run(trainer_for(checkout, "chat"), point, tmp_path)

@@ -134,6 +134,11 @@ def test_what_runs_is_legal(checkout: Path, name: str, point: dict[str, Any]) ->
             "no pipeline of its own",
         ),
         ("vlm", hetero(sp_degree=4, sp_algorithm="ring", micro_batch_size=4), "Ulysses alone"),
+        (
+            "vlm",
+            hetero(tensor_parallel_size=2, micro_batch_size=2, sequence_parallel=True),
+            "the image encoder needs tensor parallelism too",
+        ),
         ("dit", {"tensor_parallel_size": 2}, "cannot be split by tensors"),
         ("dit", {"pipeline_parallel_size": 4}, "layers of every stage"),
         ("dit", {"sp_degree": 3}, "number of ranks"),
