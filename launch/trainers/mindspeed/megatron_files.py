@@ -14,8 +14,9 @@ from typing import Any
 
 from autotune.errors import UserError
 from autotune.space.point import canonical
-from launch.trainers.documents import TreeDocument, YamlDocument, key_path, parse_document
+from launch.trainers.documents import TreeDocument, key_path, parse_document
 from launch.trainers.mindspeed.megatron_arguments import Arguments, LineArguments, YamlArguments
+from launch.trainers.mindspeed.megatron_tree import Tree
 
 CONFIG, MODEL, DATA, TOOL, FSDP2 = "config", "model", "data", "tool", "fsdp2"
 PATH_OPTIONS: Mapping[str, str] = {
@@ -58,9 +59,10 @@ class OpenFiles:
     def __init__(self, base: MegatronFiles) -> None:
         self._base = base
         self._documents = {role: _parsed(role, file) for role, file in base.files.items()}
+        self._given = {role: document.data for role, document in self._documents.items()}
         config = self._documents.get(CONFIG)
         self.arguments: Arguments = (
-            YamlArguments(config) if isinstance(config, YamlDocument) else LineArguments(base.words)
+            LineArguments(base.words) if config is None else YamlArguments(config)
         )
 
     def get(self, key: str, default: Any = None) -> Any:
@@ -107,11 +109,10 @@ class OpenFiles:
     @property
     def changed(self) -> dict[str, str]:
         """Those of them that say something else than the user's."""
-        given = {role: _parsed(role, file) for role, file in self._base.files.items()}
         return {
             role: document.text()
             for role, document in self._documents.items()
-            if canonical(document.data) != canonical(given[role].data)
+            if canonical(document.data) != canonical(self._given[role])
         }
 
     @property
@@ -144,12 +145,13 @@ class OpenFiles:
         """The ending of a file's name, by which the program knows its kind."""
         return PurePath(self._base.files[role].name).suffix
 
-    def _place(self, key: str) -> tuple[TreeDocument | None, list[str]]:
+    def _place(self, key: str) -> tuple[Tree | None, list[str]]:
         role, _, path = key.partition(":")
         document = self._documents.get(role)
         if document is not None:
             # A YAML given as --mm-model holds the model under that name, as for `config`.
-            inner = [role] if role in (MODEL, DATA) and isinstance(document, YamlDocument) else []
+            is_yaml = self.suffix(role) != ".json"
+            inner = [role] if role in (MODEL, DATA) and is_yaml else []
             return document, [*inner, *key_path(path)]
         if role in (MODEL, DATA) and CONFIG in self._documents:
             return self._documents[CONFIG], [role, *key_path(path)]
@@ -173,11 +175,11 @@ def _words_of(name: str, value: Any) -> tuple[str, ...]:
     return tuple(word for one in values for word in (name, str(one)))
 
 
-def _parsed(role: str, file: TextFile) -> TreeDocument:
+def _parsed(role: str, file: TextFile) -> Tree:
     document = parse_document(file.name, file.text)
     if not isinstance(document, TreeDocument):
         raise UserError(
             f"{file.name} is the {role} file of the launch, and neither JSON nor YAML by the "
             f"ending of its name ({PurePath(file.name).suffix or 'none'}); give .json or .yaml"
         )
-    return document
+    return Tree(document)

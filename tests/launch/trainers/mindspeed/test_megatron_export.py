@@ -31,8 +31,7 @@ POINTS: dict[str, dict[str, Any]] = {
     "sharded": {"fsdp_size": 4, "recompute_modules": ["predictor.blocks.{0-5}"]},
     "chat": {"sp_degree": 4, "sp_algorithm": "ulysses", "fsdp_size": 2, "loss_chunk": "static"},
 }
-_TORCHRUN = """#!{python}
-import json, os, sys
+_TORCHRUN = """import json, os, sys
 with open({out!r}, "w") as file:
     json.dump({{"argv": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ)}}, file)
 """
@@ -54,8 +53,11 @@ def run_script(script: Path, tmp_path: Path, **environment: str) -> dict[str, An
     shims = tmp_path / "bin"
     shims.mkdir()
     out = tmp_path / "seen.json"
+    program = tmp_path / "torchrun.py"
+    program.write_text(_TORCHRUN.format(out=str(out)), encoding="utf-8")
     torchrun = shims / "torchrun"
-    torchrun.write_text(_TORCHRUN.format(python=sys.executable, out=str(out)), encoding="utf-8")
+    # A first line cannot name a path with blanks in it.
+    torchrun.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{program}" "$@"\n', encoding="utf-8")
     torchrun.chmod(0o755)
     path = os.pathsep.join([str(shims), "/usr/bin", "/bin"])
     subprocess.run(
