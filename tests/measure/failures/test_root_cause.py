@@ -27,9 +27,9 @@ TIMEOUT = (
 )
 TORCHRUN = (
     "E1130 09:54:53.844000 28769 torch/distributed/elastic/multiprocessing/api.py:1002] failed "
-    "(exitcode: 1) local_rank: 0 (pid: 28777) of binary: /work/venv/bin/python3\n"
+    "(exitcode: 1) local_rank: 0 (pid: 28777) of binary: /srv/venv/bin/python3\n"
     "Traceback (most recent call last):\n"
-    '  File "/work/venv/bin/torchrun", line 6, in <module>\n    sys.exit(main())\n'
+    '  File "/srv/venv/bin/torchrun", line 6, in <module>\n    sys.exit(main())\n'
     '  File "/env/site-packages/torch/distributed/launcher/api.py", line 383, in launch_agent\n'
     "    raise ChildFailedError(\n"
     "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"

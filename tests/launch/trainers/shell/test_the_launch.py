@@ -99,7 +99,7 @@ def test_what_is_told_of_a_launch() -> None:
         "numactl -C 0-31 torchrun --nproc-per-node=8 --nnodes 2 --node_rank 1 \\\n"
         "  --rdzv_endpoint=host:$M -m pkg.train --tp $TP 2>&1 | tee -a logs/x.log\n",
         "train.sh",
-        folder="/work",
+        folder="/srv",
     )
     launch = the_launch(reading)
     assert launch.line == 8
@@ -113,8 +113,8 @@ def test_what_is_told_of_a_launch() -> None:
     assert (launch.nproc_per_node, launch.nnodes, launch.node_rank) == (8, 2, 1)
     assert (launch.master_addr, launch.master_port) == ("host", 6000)
     assert launch.environment == {"A": "1"}
-    assert launch.folder == "/work"
-    assert launch.logs == ("/work/logs/x.log",)
+    assert launch.folder == "/srv"
+    assert launch.logs == ("/srv/logs/x.log",)
     assert reading.sourced == ("/usr/local/Ascend/cann/set_env.sh", "./mine.sh")
     assert reading.variables["TP"] == "2"
     assert reading.exported == {"A": "1"}
