@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -192,7 +193,6 @@ def require_ranks(plan: ProfilePlan, world_size: int, key: str) -> None:
 def probe(problem: Problem) -> dict[str, str]:
     """Versions and devices that the results depend on. Raises UserError."""
     from launch.environment import probe_environment
-    from launch.setup_environment import setup_environment
 
     config = problem.config
     found = probe_environment(
@@ -200,7 +200,7 @@ def probe(problem: Problem) -> dict[str, str]:
         config.cluster.placement.device,
         problem.trainer.needs,
         problem.trainer.versions,
-        setup_environment(config.trainer.setup),
+        _setup(config.trainer.setup),
     )
     # The same machine may have another name tomorrow, as containers do.
     return {name: value for name, value in found.items() if name != "hostname"}
@@ -236,7 +236,6 @@ def make_launcher(config: Config) -> Launcher:
     """Starts or joins Ray. Raises NoDevicesError."""
     from launch.cluster_settings import ClusterSettings
     from launch.ray_launcher import RayLauncher
-    from launch.setup_environment import setup_environment
 
     cluster = config.cluster
     settings = ClusterSettings(
@@ -247,7 +246,15 @@ def make_launcher(config: Config) -> Launcher:
         max_concurrent_trials=cluster.max_concurrent_trials,
         wait_for_devices_s=cluster.wait_for_devices_s,
     )
-    return RayLauncher(settings, setup_environment(config.trainer.setup))
+    return RayLauncher(settings, dict(_setup(config.trainer.setup)))
+
+
+@cache
+def _setup(scripts: tuple[str, ...]) -> Mapping[str, str]:
+    """What setup scripts add to the environment; they run once, for probe and ranks alike."""
+    from launch.setup_environment import setup_environment
+
+    return setup_environment(scripts)
 
 
 @dataclass(frozen=True)
