@@ -125,7 +125,7 @@ class EndKind(StrEnum):
     FINISHED = "finished"  # every rank exited with 0
     RANK_FAILED = "rank_failed"  # a rank exited with another code or by a signal
     HUNG = "hung"  # a deadline passed without progress
-    LOST = "lost"  # the node, the actor, the supervisor or a port was lost
+    LOST = "lost"  # the node, the actor or the supervisor was lost
     STOPPED = "stopped"  # `Launcher.stop` was called
 
 

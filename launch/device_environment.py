@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from autotune.ports import DeviceType
 
@@ -28,22 +28,45 @@ class NodeUnfitError(Exception):
 
 
 def node_environment(
-    wanted: Mapping[str, str], node: Mapping[str, str], device: DeviceType, count: int
+    wanted: Mapping[str, str],
+    node: Mapping[str, str],
+    device: DeviceType,
+    count: int,
+    users: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """The sweep's environment for ranks, made to fit one node.
 
     wanted: what the sweep wants ranks to have. node: the environment of Ray's worker
-    there. count: how many devices the ranks must see. Raises `NodeUnfitError` when Ray made
-    another number visible.
+    there. count: how many devices the ranks must see. users: the environment in which Ray was
+    started on the node, whose own list of devices gives their order. Raises `NodeUnfitError` when
+    Ray made another number visible.
     """
     env = {**wanted, **{name: node[name] for name in HOST_VARIABLES if name in node}}
     name = VISIBLE_DEVICES.get(device)
     if name is None:
         return env
     visible = node.get(name, "")
-    if len([one for one in visible.split(",") if one.strip()]) != count:
+    devices = _names(visible)
+    if len(devices) != count:
         raise NodeUnfitError(
             f"Ray was asked for {count} devices and set {name}={visible!r}. "
             f"Unset RAY_EXPERIMENTAL_NOSET_{name} where Ray is started"
         )
-    return {**env, name: visible}
+    return {**env, name: ",".join(_in_order(devices, _names((users or {}).get(name, ""))))}
+
+
+def _names(listed: str) -> list[str]:
+    return [one.strip() for one in listed.split(",") if one.strip()]
+
+
+def _in_order(devices: Sequence[str], listed: Sequence[str]) -> list[str]:
+    """As the user lists them, else by number.
+
+    Ray 2.60 hands them on as a set (`Worker.get_accelerator_ids_for_accelerator_resource`), so
+    that neighbours, such as chips that share a fast link, would come apart.
+    """
+    if all(one in listed for one in devices):
+        return sorted(devices, key=listed.index)
+    if all(one.isdecimal() for one in devices):
+        return sorted(devices, key=int)
+    return list(devices)

@@ -97,7 +97,8 @@ class NodeWork:
         self._leases.clear()
 
     def _fit_to_node(self, job: NodeJob) -> NodeJob:
-        env = node_environment(job.env, os.environ, job.device, job.ranks_per_node)
+        users = _environment_of_parent()
+        env = node_environment(job.env, os.environ, job.device, job.ranks_per_node, users)
         if job.device == "npu" and job.nodes == 1:
             # Trials side by side on one host would all listen on HCCL's default ports.
             env.setdefault("HCCL_IF_BASE_PORT", str(self._lease(_HCCL_PORTS)))
@@ -107,6 +108,15 @@ class NodeWork:
         lease = PortLease.take(count)
         self._leases.append(lease)
         return lease.port
+
+
+def _environment_of_parent() -> Mapping[str, str]:
+    """What the process that started this one has: Ray's daemon, as a user started it here."""
+    try:
+        parent = psutil.Process().parent()
+        return {} if parent is None else parent.environ()
+    except psutil.Error:
+        return {}
 
 
 def address_towards(host: str) -> str:

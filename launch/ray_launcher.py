@@ -69,7 +69,8 @@ class RayLauncher:
     def __init__(self, settings: ClusterSettings, added: Mapping[str, str] | None = None) -> None:
         self._settings = settings
         self._sweep = uuid.uuid4().hex
-        self._environment = {**os.environ, **(added or {}), SWEEP: self._sweep}
+        self._added = dict(added or {})
+        self._environment = {**os.environ, **self._added, SWEEP: self._sweep}
         self._running: dict[int, LaunchedTrial] = {}
         self._ended: list[TrialEnd] = []
         self._launches = itertools.count()
@@ -98,7 +99,7 @@ class RayLauncher:
         """
         self._session.revive()
         _require_room(request.placement)
-        write_trial_files(request)
+        write_trial_files(request, self._added)
         self._running[request.trial] = self._submit(request)
 
     def wait(self, timeout_s: float) -> Sequence[TrialEnd]:

@@ -27,7 +27,6 @@ import psutil
 from autotune.measure.logs.formats import format_of
 from autotune.ports import Deadlines, EndKind, RankExit
 from launch.node_job import Meeting, NodeEnd, NodeJob
-from launch.port_conflict import find_port_conflict
 from launch.printed_records import PrintedRecords
 from launch.process_memory import ProcessMemory
 from launch.process_tree import become_subreaper, descendants, end_all
@@ -89,7 +88,7 @@ class Supervisor:
         if left:
             names = ", ".join(str(process.pid) for process in left)
             return replace(end, kind=EndKind.LOST, reason=f"processes {names} survive SIGKILL")
-        return self._port_conflict(end)
+        return end
 
     def _start(self, meeting: Meeting) -> NodeEnd | None:
         job = self._job
@@ -233,18 +232,6 @@ class Supervisor:
         if self._memory is not None:
             self._memory.record(self._job.records(self._job.ranks.start))
         return survivors
-
-    def _port_conflict(self, end: NodeEnd) -> NodeEnd:
-        """A port that somebody else took says nothing about the point: the end is LOST."""
-        if end.kind is not EndKind.RANK_FAILED:
-            return end
-        line = find_port_conflict(
-            [self._job.records(rank) for rank in self._job.started],
-            [self._job.log(rank) for rank in self._job.started],
-        )
-        if line is None:
-            return end
-        return replace(end, kind=EndKind.LOST, reason=f"a port was taken by another: {line}")
 
 
 def _speakers(job: NodeJob) -> list[int | None]:

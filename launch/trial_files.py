@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from autotune.ports import RankProgram, TrialRequest
@@ -13,8 +14,10 @@ PROGRAM_FILE = "program.json"
 """What ran, for a person: argv, the environment added, working directory and placement."""
 
 
-def write_trial_files(request: TrialRequest) -> None:
+def write_trial_files(request: TrialRequest, setup: Mapping[str, str] | None = None) -> None:
     """Writes the program's files and `program.json` into the trial's folder.
+
+    setup: what the user's setup scripts changed in the environment.
 
     Raises `TrialFilesError` for a file name that leads out of the folder, before
     anything is written.
@@ -23,7 +26,7 @@ def write_trial_files(request: TrialRequest) -> None:
     for path, text in targets.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    record = json.dumps(_as_record(request), indent=2, ensure_ascii=False)
+    record = json.dumps(_as_record(request, setup or {}), indent=2, ensure_ascii=False)
     (request.folder / PROGRAM_FILE).write_text(f"{record}\n", encoding="utf-8", errors="replace")
 
 
@@ -42,7 +45,7 @@ def _inside(folder: Path, name: str) -> Path:
     return folder.joinpath(*parts)
 
 
-def _as_record(request: TrialRequest) -> dict[str, object]:
+def _as_record(request: TrialRequest, setup: Mapping[str, str]) -> dict[str, object]:
     program: RankProgram = request.program
     placement = request.placement
     return {
@@ -51,6 +54,7 @@ def _as_record(request: TrialRequest) -> dict[str, object]:
         "argv": list(program.argv),
         "preload": program.preload,
         "cwd": str(program.cwd),
+        "setup_env": dict(setup),
         "env": dict(program.env),
         "files": sorted(program.files),
         "nodes": placement.nodes,

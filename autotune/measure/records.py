@@ -137,7 +137,10 @@ class RankReader:
         entry = _entry(line)
         event = entry.get("event")
         if event == "start":
-            self._started = True
+            # Who begins again, as under torchrun with restarts, counts its steps anew; what ended
+            # the first run stays.
+            self._started, self._ended = True, False
+            self._steps.clear()
         elif event == "end":
             self._ended = True
         elif event == "step":

@@ -21,6 +21,7 @@ from autotune.report.cells import (
     value_text,
 )
 from autotune.report.certification import certification_section, drift_section
+from autotune.report.failures import failures_section
 from autotune.report.gate import gate_section
 from autotune.space.point import Point, plain
 from autotune.study.best import count_by_status, record_of, spent_s
@@ -58,6 +59,7 @@ def report_markdown(results: Results, context: ReportContext) -> str:
         _fastest(records, context),
         drift_section(results),
         _losses(results),
+        failures_section(records),
         gate_section(records),
         _next(verdict, context),
         _trials(records, context),

@@ -6,6 +6,7 @@ It writes `trace.json`, and beside it what torch itself says of the trace.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -70,7 +71,10 @@ def main() -> None:
     rank, store, folder = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
     dist.init_process_group("gloo", store=dist.FileStore(store, 2), rank=rank, world_size=2)
     train(folder, ranges=True)
-    dist.destroy_process_group()
+    dist.barrier()
+    # Everything is written. Gloo's threads have ended a process with SIGABRT while Python shut
+    # down ("terminate called without an active exception"): once in many runs of CI.
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -41,15 +41,17 @@ def refusal(make):
 def main(folder):
     cluster = Cluster()
     node = {"num_cpus": 2, "resources": {"NPU": 4}, "object_store_memory": 80 << 20}
+    os.environ["ASCEND_RT_VISIBLE_DEVICES"] = "7,4,6,5"  # the list of who starts Ray here
     cluster.add_node(**node)
     lost = cluster.add_node(**node)
+    del os.environ["ASCEND_RT_VISIBLE_DEVICES"]
     os.environ["NCCL_DEBUG"] = "from the sweep"
     settings = {"address": cluster.address, "wait_for_devices_s": 4.0}
     found = {}
 
-    npu = RayLauncher(ClusterSettings(device="npu", devices_per_trial=2, **settings))
-    npu.start(request(folder, 0, "echo", Placement(1, 2, "npu")))
-    found["npu"] = npu.wait(30)[0].kind, environments(folder / "0", 2)
+    npu = RayLauncher(ClusterSettings(device="npu", devices_per_trial=3, **settings))
+    npu.start(request(folder, 0, "echo", Placement(1, 3, "npu")))
+    found["npu"] = npu.wait(30)[0].kind, environments(folder / "0", 3)
     npu.close()
 
     found["too many"] = refusal(

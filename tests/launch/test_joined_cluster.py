@@ -50,10 +50,10 @@ def test_a_failed_rank_ends_the_ranks_of_the_other_node(found: dict[str, Any]) -
     assert exits == [[-15, True], [3, False], [-15, True], [-15, True]]
 
 
-def test_ranks_see_the_npus_that_ray_gave_them(found: dict[str, Any]) -> None:
+def test_ranks_see_the_npus_that_ray_gave_them_in_the_users_order(found: dict[str, Any]) -> None:
     kind, environments = found["npu"]
     assert kind == "finished"
-    assert [env["ASCEND_RT_VISIBLE_DEVICES"] for env in environments] == ["0,1", "0,1"]
+    assert [env["ASCEND_RT_VISIBLE_DEVICES"] for env in environments] == ["7,4,6"] * 3
     assert environments[0]["HCCL_IF_BASE_PORT"] == environments[1]["HCCL_IF_BASE_PORT"]
     assert 1024 <= int(environments[0]["HCCL_IF_BASE_PORT"]) <= 65520
 

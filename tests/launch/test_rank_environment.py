@@ -72,6 +72,24 @@ def test_ranks_see_the_devices_that_ray_gave() -> None:
     assert node_environment(wanted, node, "npu", 2) == node
 
 
+@pytest.mark.parametrize(
+    ("given", "users", "seen"),
+    [
+        ("1,0,3,2", "3,1,2,0", "3,1,2,0"),
+        ("2,3", "3,1,2,0", "3,2"),
+        ("10,9", None, "9,10"),
+        ("0, 1", "0,1", "0,1"),
+        ("5,4", "0,1", "4,5"),
+        ("GPU-b,GPU-a", None, "GPU-b,GPU-a"),
+    ],
+)
+def test_devices_come_in_the_users_order(given: str, users: str | None, seen: str) -> None:
+    name = "ASCEND_RT_VISIBLE_DEVICES"
+    listed = {} if users is None else {name: users}
+    count = len(given.split(","))
+    assert node_environment({}, {name: given}, "npu", count, listed)[name] == seen
+
+
 @pytest.mark.parametrize("visible", [{}, {"CUDA_VISIBLE_DEVICES": "0"}])
 def test_other_devices_than_asked_for_are_refused(visible: dict[str, str]) -> None:
     with pytest.raises(NodeUnfitError, match="RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES"):

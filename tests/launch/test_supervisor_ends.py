@@ -184,17 +184,3 @@ def test_steps_put_the_deadline_off(make_job: MakeJob, start: Start) -> None:
     code = "record('start')\nfor _ in range(15): record('step'); time.sleep(0.1)"
     limits = Deadlines(start_s=30, first_step_s=30, step_s=0.8)
     assert start(make_job(code, deadlines=limits)).end().kind is EndKind.FINISHED
-
-
-@pytest.mark.parametrize("where", ["log", "record"])
-def test_a_taken_port_is_not_the_points_fault(make_job: MakeJob, start: Start, where: str) -> None:
-    say = {"log": "print(text)", "record": "record('error', kind='exception', message=text)"}[where]
-    text = "RuntimeError: The server socket has failed to listen. EADDRINUSE"
-    end = start(make_job(f"text = {text!r}\n{say}\nsys.exit(1)")).end()
-    assert end.kind is EndKind.LOST
-    assert end.reason == f"a port was taken by another: {text}"
-
-
-def test_a_warning_of_a_port_does_not_hide_the_error(make_job: MakeJob, start: Start) -> None:
-    code = "print('tensorboard: Address already in use')\nrecord('error', message='no memory')"
-    assert start(make_job(f"{code}\nsys.exit(1)")).end().kind is EndKind.RANK_FAILED

@@ -35,3 +35,18 @@ def test_a_number_without_an_end_is_none_and_ends_nothing(line: str) -> None:
         assert step.time_s == 1.0 or math.isnan(step.time_s)
         assert step.samples is None
         assert step.shortfall in (None, "its loss is not finite")
+
+
+def test_a_program_that_begins_again_is_measured_by_its_second_run() -> None:
+    first = ['{"event": "start"}', '{"event": "step", "step": 0, "time_s": 9.0}']
+    failed = ['{"event": "error", "kind": "exception", "message": "link down"}']
+    second = [
+        '{"event": "start"}',
+        *(f'{{"event": "step", "step": {step}, "time_s": 1.0}}' for step in range(3)),
+        '{"event": "end"}',
+    ]
+    records = parse_rank_records(0, [*first, *failed, *second])
+    assert [step.time_s for step in records.steps] == [1.0, 1.0, 1.0]
+    assert [error.message for error in records.errors] == ["link down"]
+    assert records.ended
+    assert not parse_rank_records(0, [*second, '{"event": "start"}']).ended

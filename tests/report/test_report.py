@@ -11,7 +11,7 @@ import pytest
 from autotune.certify.contest import contest_key
 from autotune.certify.results import Results
 from autotune.certify.settings import CertifySettings
-from autotune.measure.outcome import Outcome, Status
+from autotune.measure.outcome import Failure, Outcome, Status
 from autotune.measure.records import PHASES
 from autotune.report.gate import GateSummary
 from autotune.report.markdown import ReportContext, report_markdown
@@ -128,6 +128,33 @@ def test_nothing_feasible_is_said_with_the_causes() -> None:
     text = report(*tried)
     assert "**No feasible configuration was found.**" in text
     assert "| oom | 1 | 9 s | ran out of memory | rank 1: no memory |" in text
+
+
+def failed(trial: int, kind: str, reason: str, where: str, status: Status) -> TrialRecord:
+    one = record(trial, FASTER, None, status, reason)
+    why = Failure(kind, "never_again", f"mend the {kind}", where)
+    return replace(one, outcome=replace(one.outcome, failure=why))
+
+
+def test_failures_are_told_by_kind_with_cause_place_and_advice() -> None:
+    tried = [
+        failed(2, "data_error", "rank 0: no such file", "rank0.log", Status.FAILED),
+        *(
+            failed(n, "device_oom", f"rank {n} ran out", "launcher", Status.OOM)
+            for n in range(3, 11)
+        ),
+        replace(failed(11, "hung", "old", "rank1.log", Status.HUNG), taken_from={"study": "older"}),
+    ]
+    section = report(*tried).split("## What failed, by kind")[1].split("##")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| d")]
+    assert rows == [
+        "| device_oom | 3, 4, 5, 6, 7, 8, 2 more | 72 s | rank 3 ran out | launcher "
+        "| mend the device_oom |",
+        "| data_error | 2 | 9 s | rank 0: no such file | trials/0002/rank0.log "
+        "| mend the data_error |",
+    ]
+    assert "hung" not in section
+    assert "by kind" not in report(record(0, BASELINE, 1.0))
 
 
 def test_an_empty_study_has_a_report() -> None:

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from autotune.config.schema import Config
-from autotune.errors import UserError, did_you_mean
+from autotune.errors import UserError
 from autotune.ports import ExportPaths, MeasurementPlan, RankProgram
 from autotune.space.definition import Rule
 from autotune.space.point import canonical, plain
 from launch.trainers.documents import YamlDocument, key_path
 from launch.trainers.hooked import hooked_argv, hooked_plan
 from launch.trainers.mindspeed.checkout import require_checkout
+from launch.trainers.mindspeed.choices import check_choices
 from launch.trainers.mindspeed.fsdp2_rules import rules_for
 from launch.trainers.mindspeed.fsdp2_settings import (
     ACCUMULATION,
-    KNOBS,
-    SPECIAL,
+    VALUES,
     accumulation,
     native_settings,
     value_at,
@@ -41,14 +41,6 @@ from launch.trainers.sources import Sources
 PROGRAM = "mindspeed_mm/fsdp/train/trainer.py"
 _CONFIG_FILE = "config.yaml"
 _HOOK = "mindspeed_fsdp2"
-_KINDS: Mapping[str, tuple[Any, tuple[Any, ...] | None]] = {
-    **{name: (knob.kind, knob.allowed) for name, knob in KNOBS.items()},
-    **SPECIAL,
-}
-_DIVISORS = (
-    *("micro_batch_size", "fsdp_size", "sp_degree", "ulysses_degree"),
-    "expert_parallel_size",
-)
 _UNLISTED = ("model", "data")  # what they hold depends on the model
 
 
@@ -140,18 +132,7 @@ class MindspeedFsdp2:
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Raises UserError for a parameter that the backend lacks, or a choice it cannot take."""
-        for parameter, values in choices.items():
-            if parameter not in _KINDS:
-                raise UserError(
-                    f"space.parameters.{parameter}: {self.name} has no such parameter; "
-                    f"{did_you_mean(parameter, _KINDS)}"
-                )
-            for value in values:
-                if not _can_be(parameter, value):
-                    raise UserError(
-                        f"space.parameters.{parameter}.choices: {plain(value)!r} cannot be; "
-                        f"{_takes(parameter)}"
-                    )
+        check_choices(choices, VALUES, f"{self.name} has no such parameter")
 
     def refusal(self, point: Mapping[str, Any], world_size: int) -> str | None:
         """Nothing beyond the rules."""
@@ -167,7 +148,7 @@ class MindspeedFsdp2:
 
     def native(self, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """What the values mean, defaults filled in; None for one that it does not take."""
-        if not all(name in _KINDS and _can_be(name, value) for name, value in values.items()):
+        if not all(name in VALUES and VALUES[name].hold(value) for name, value in values.items()):
             return None
         return self._settings(values)
 
@@ -258,25 +239,3 @@ def _weights_dims(document: YamlDocument, sources: Sources) -> dict[str, Any]:
     name = str(Path(folder) / "config.json")
     text = sources.find(name)
     return {} if text is None else dims_of(text, name)
-
-
-def _can_be(parameter: str, value: Any) -> bool:
-    """Whether the value is of the right type, and one by which rules can divide."""
-    kind, allowed = _KINDS[parameter]
-    if allowed is not None:
-        return value in allowed
-    if isinstance(value, bool) and kind is not bool:
-        return False
-    if isinstance(value, str) and parameter == "fsdp_size":
-        return value == "auto"
-    return isinstance(value, kind) and (parameter not in _DIVISORS or value >= 1)
-
-
-def _takes(parameter: str) -> str:
-    kind, allowed = _KINDS[parameter]
-    if allowed is not None:
-        return f"allowed: {', '.join(plain(value) for value in allowed)}"
-    whole = "an integer of at least 1" if parameter in _DIVISORS else "an integer"
-    words = {int: whole, bool: "true or false", str: "auto", list: "a list of module names"}
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    return f"it takes {' or '.join(words[one] for one in kinds)}"

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from launch.trainers.documents import key_path
-from launch.trainers.mindspeed.degrees import degrees_of, group_sizes
-
-_CHUNK_MODES = ("none", "static", "dynamic")
+from launch.trainers.mindspeed.choices import (
+    MODULES,
+    SIZE,
+    SIZE_OR_AUTO,
+    SWITCH,
+    WHOLE,
+    Values,
+    one_of,
+)
+from launch.trainers.mindspeed.degrees import ALGORITHMS, degrees_of, group_sizes
 
 
 @dataclass(frozen=True)
@@ -17,44 +24,46 @@ class Knob:
     """A parameter that is one key. default: what the trainer takes where the key is absent."""
 
     key: str
-    kind: type | tuple[type, ...]
+    values: Values
     default: Any
-    allowed: tuple[Any, ...] | None = None
 
 
 # Source of keys and defaults: fsdp/params/*.py; of what they do: the facts in docs/mindspeed_mm.md.
 KNOBS: Mapping[str, Knob] = {
-    "micro_batch_size": Knob("training.micro_batch_size", int, 1),
-    "fsdp_size": Knob("parallel.fully_shard_parallel_size", (int, str), "auto"),
-    "reshard_after_forward": Knob("parallel.fsdp_plan.reshard_after_forward", bool, True),
-    "forward_prefetch": Knob("parallel.fsdp_plan.num_to_forward_prefetch", int, 0),
-    "backward_prefetch": Knob("parallel.fsdp_plan.num_to_backward_prefetch", int, 0),
-    "pregather": Knob("parallel.fsdp_plan.pregather", bool, False),
-    "expert_parallel_size": Knob("parallel.expert_parallel_size", int, 1),
+    "micro_batch_size": Knob("training.micro_batch_size", SIZE, 1),
+    "fsdp_size": Knob("parallel.fully_shard_parallel_size", SIZE_OR_AUTO, "auto"),
+    "reshard_after_forward": Knob("parallel.fsdp_plan.reshard_after_forward", SWITCH, True),
+    "forward_prefetch": Knob("parallel.fsdp_plan.num_to_forward_prefetch", WHOLE, 0),
+    "backward_prefetch": Knob("parallel.fsdp_plan.num_to_backward_prefetch", WHOLE, 0),
+    "pregather": Knob("parallel.fsdp_plan.pregather", SWITCH, False),
+    "expert_parallel_size": Knob("parallel.expert_parallel_size", SIZE, 1),
     "expert_dispatcher": Knob(
-        "parallel.ep_plan.dispatcher", str, "alltoall", ("alltoall", "allgather", "mc2")
+        "parallel.ep_plan.dispatcher", one_of("alltoall", "allgather", "mc2"), "alltoall"
     ),
-    "recompute": Knob("features.recompute", bool, False),
-    "recompute_modules": Knob("features.recompute_plan.apply_modules", list, None),
-    "activation_offload": Knob("features.enable_activation_offload", bool, False),
-    "offload_modules": Knob("features.activation_offload_plan.apply_modules", list, None),
-    "loss_chunk_size": Knob("features.chunkloss_plan.chunk_size", int, 1024),
-    "loss_total_chunk_size": Knob("features.chunkloss_plan.total_chunk_size", int, 4096),
-    "chunk_mbs": Knob("features.chunkmbs_plan.chunk_mbs", int, 1),
-    "optimizer": Knob("training.optimizer", str, "adamw", ("adamw", "adamw_swap")),
-    "dataloader_workers": Knob("data.dataloader_param.num_workers", int, 2),
-    "dataloader_preload": Knob("data.dataloader_param.enable_preload", bool, False),
-    "skip_flash_attention_recompute": Knob("model.skip_flash_attn_recompute", bool, False),
-    "skip_linear_attention_recompute": Knob("model.skip_gdn_recompute", bool, False),
+    "recompute": Knob("features.recompute", SWITCH, False),
+    "recompute_modules": Knob("features.recompute_plan.apply_modules", MODULES, None),
+    "activation_offload": Knob("features.enable_activation_offload", SWITCH, False),
+    "offload_modules": Knob("features.activation_offload_plan.apply_modules", MODULES, None),
+    "loss_chunk_size": Knob("features.chunkloss_plan.chunk_size", WHOLE, 1024),
+    "loss_total_chunk_size": Knob("features.chunkloss_plan.total_chunk_size", WHOLE, 4096),
+    "chunk_mbs": Knob("features.chunkmbs_plan.chunk_mbs", SIZE, 1),
+    "optimizer": Knob("training.optimizer", one_of("adamw", "adamw_swap"), "adamw"),
+    "dataloader_workers": Knob("data.dataloader_param.num_workers", WHOLE, 2),
+    "dataloader_preload": Knob("data.dataloader_param.enable_preload", SWITCH, False),
+    "skip_flash_attention_recompute": Knob("model.skip_flash_attn_recompute", SWITCH, False),
+    "skip_linear_attention_recompute": Knob("model.skip_gdn_recompute", SWITCH, False),
 }
 # Parameters that are more than one key, and their choices.
-SPECIAL: Mapping[str, tuple[type | tuple[type, ...], tuple[Any, ...] | None]] = {
-    "sp_degree": (int, None),
-    "sp_algorithm": (str, ("ulysses", "ring", "usp")),
-    "ulysses_degree": (int, None),
-    "loss_chunk": (str, _CHUNK_MODES),
-    "chunk_micro_batches": (bool, None),
+SPECIAL: Mapping[str, Values] = {
+    "sp_degree": SIZE,
+    "sp_algorithm": one_of(*ALGORITHMS),
+    "ulysses_degree": SIZE,
+    "loss_chunk": one_of("none", "static", "dynamic"),
+    "chunk_micro_batches": SWITCH,
 }
+VALUES: Mapping[str, Values] = {**{name: knob.values for name, knob in KNOBS.items()}, **SPECIAL}
+"""What the choices of each parameter can be."""
+
 _SKIPS = ("skip_flash_attention_recompute", "skip_linear_attention_recompute")
 BASE_FACTS: Mapping[str, tuple[str, Any]] = {
     "attn_implementation": ("model.attn_implementation", "flash_attention_2"),
@@ -88,12 +97,10 @@ _DEFAULTS: Mapping[str, Any] = {
 
 def wrong_types(data: Mapping[str, Any]) -> Iterator[str]:
     """Keys of parameters whose value is of another type than the trainer takes."""
-    kinds = {knob.key: knob.kind for knob in KNOBS.values()}
-    for key, kind in {**kinds, _ULYSSES: int, _RING: int, ACCUMULATION: int}.items():
+    kinds = {knob.key: knob.values.kinds for knob in KNOBS.values()}
+    for key, kind in {**kinds, _ULYSSES: (int,), _RING: (int,), ACCUMULATION: (int,)}.items():
         value = value_at(data, key)
-        if value is not None and (
-            not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)
-        ):
+        if value is not None and type(value) not in kind:
             yield f"{key}={value!r}"
 
 

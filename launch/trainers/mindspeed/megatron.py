@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from autotune.config.schema import Config
-from autotune.errors import UserError, did_you_mean
+from autotune.errors import UserError
 from autotune.ports import ExportPaths, MeasurementPlan, RankProgram
 from autotune.space.definition import Rule
-from autotune.space.point import plain
 from launch.trainers.hooked import hooked_argv, hooked_plan
 from launch.trainers.mindspeed.checkout import require_checkout
+from launch.trainers.mindspeed.choices import check_choices
 from launch.trainers.mindspeed.megatron_export import exported_files, exported_script_name
 from launch.trainers.mindspeed.megatron_facts import base_dims, base_facts
 from launch.trainers.mindspeed.megatron_files import CONFIG, OpenFiles
@@ -100,8 +100,13 @@ class MindspeedMegatron:
 
     @property
     def fixed(self) -> Mapping[str, Any]:
-        """What the user's script and files say."""
-        return {**self.facts, **self._values(self.base.files.open())}
+        """What the user's script and files say of parameters, and of what rules read besides."""
+        read = {name for rule in self.rules for name in rule.expression.names}
+        return {
+            name: value
+            for name, value in self._present.items()
+            if name in read or name in self._names
+        }
 
     @property
     def rules(self) -> Sequence[Rule]:
@@ -114,23 +119,15 @@ class MindspeedMegatron:
             self.dims,
             "expert_parallel_size" in self._knobs,
         )
-        return with_base_values(rules, self.fixed, CONDITIONAL)
+        return with_base_values(rules, self._present, CONDITIONAL)
 
     def check(self, choices: Mapping[str, Sequence[Any]]) -> None:
         """Raises UserError for a parameter that the backend lacks, or a choice it cannot take."""
-        for parameter, values in choices.items():
-            knob = self._knobs.get(parameter)
-            if knob is None or self._lacks_module(parameter):
-                raise UserError(
-                    f"space.parameters.{parameter}: {self.name} has no such parameter for "
-                    f"{self.base.program}; {did_you_mean(parameter, self._names)}"
-                )
-            for value in values:
-                if not _can_be(knob, value):
-                    raise UserError(
-                        f"space.parameters.{parameter}.choices: {plain(value)!r} cannot be; "
-                        f"{_takes(knob)}"
-                    )
+        check_choices(
+            choices,
+            {name: self._knobs[name].values for name in self._names},
+            f"{self.name} has no such parameter for {self.base.program}",
+        )
         if "pipeline_split" in choices:
             rounds = max(choices.get("virtual_pipeline_size", (1,)))
             require_splits(choices["pipeline_split"], rounds, self.dims, self.facts)
@@ -214,6 +211,10 @@ class MindspeedMegatron:
         of_module = [name for name in ("image_encoder", "audio_encoder") if name in parameter]
         return any(name not in modules for name in of_module)
 
+    @property
+    def _present(self) -> dict[str, Any]:
+        return {**self.facts, **self._values(self.base.files.open())}
+
     def _values(self, files: OpenFiles) -> dict[str, Any]:
         return values_of(files, self.base.kind, self._knobs, self.dims.get("num_layers"))
 
@@ -248,29 +249,3 @@ def _require_backend(name: str, base: MegatronLaunch, files: OpenFiles) -> None:
 
 def _copy(role: str, files: OpenFiles) -> str:
     return f"{role}{files.suffix(role)}"
-
-
-def _can_be(knob: Knob, value: Any) -> bool:
-    kinds = knob.kind if isinstance(knob.kind, tuple) else (knob.kind,)
-    if isinstance(value, bool) != (bool in kinds) and isinstance(value, bool):
-        return False
-    if not isinstance(value, kinds):
-        return False
-    if knob.allowed is not None and value not in knob.allowed:
-        return False
-    return not (knob.least is not None and isinstance(value, int) and value < knob.least)
-
-
-def _takes(knob: Knob) -> str:
-    if knob.allowed is not None:
-        return f"allowed: {', '.join(plain(value) for value in knob.allowed)}"
-    words = {
-        int: "a whole number",
-        bool: "true or false",
-        str: "a text",
-        list: "a list",
-        type(None): "null",
-    }
-    kinds = knob.kind if isinstance(knob.kind, tuple) else (knob.kind,)
-    least = "" if knob.least is None else f" of at least {knob.least}"
-    return f"it takes {' or '.join(words[kind] for kind in kinds)}{least}"

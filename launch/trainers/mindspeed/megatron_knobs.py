@@ -11,6 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from launch.trainers.mindspeed.choices import (
+    COUNT,
+    SIZE,
+    SIZE_OR_AUTO,
+    SWITCH,
+    Values,
+    one_of,
+)
 from launch.trainers.mindspeed.degrees import ALGORITHMS
 from launch.trainers.mindspeed.megatron_files import OpenFiles
 from launch.trainers.mindspeed.megatron_models import (
@@ -20,70 +28,65 @@ from launch.trainers.mindspeed.megatron_models import (
 )
 from launch.trainers.mindspeed.megatron_modules import AUDIO, IMAGE
 
-Kinds = type | tuple[type, ...]
-
 
 @dataclass(frozen=True)
 class Knob:
     """A parameter. key: what it stands for, None where it is more than one key.
 
-    kind: of its values. default: what the program takes where the key is absent. least: the
-    smallest number that can be. allowed: all values, None where they are not listed.
+    default: what the program takes where the key is absent.
     """
 
     key: str | None
-    kind: Kinds
+    values: Values
     default: Any = None
-    least: int | None = None
-    allowed: tuple[Any, ...] | None = None
 
     def read(self, files: OpenFiles) -> Any:
         """The present value."""
         assert self.key is not None
         if not self.key.startswith("--"):
             return files.get(self.key, self.default)
-        if self.kind is bool:
+        if self.values == SWITCH:
             return files.arguments.has(self.key)
-        if self.kind is int:
+        if self.values.kinds == (int,):
             number = files.arguments.number(self.key)
             return self.default if number is None else number
         return files.get(self.key, self.default)
 
 
 def _degree(key: str | None) -> Knob:
-    return Knob(key, int, 1, least=1)
+    return Knob(key, SIZE, 1)
 
 
 _EVERYWHERE: Mapping[str, Knob] = {
     "micro_batch_size": _degree("--micro-batch-size"),
     "sp_degree": _degree(None),
-    "sp_algorithm": Knob(None, str, allowed=ALGORITHMS),
+    "sp_algorithm": Knob(None, one_of(*ALGORITHMS)),
     "ulysses_degree": _degree(None),
     "ring_window": _degree("--cp-window-size"),
-    "send_recv_overlap": Knob("--use-cp-send-recv-overlap", bool),
-    "dataloader_workers": Knob("--num-workers", int, 2, least=0),
+    "send_recv_overlap": Knob("--use-cp-send-recv-overlap", SWITCH),
+    "dataloader_workers": Knob("--num-workers", COUNT, 2),
 }
 _MEGATRON: Mapping[str, Knob] = {
     "tensor_parallel_size": _degree(None),
     "pipeline_parallel_size": _degree(None),
     "virtual_pipeline_size": _degree("--virtual-pipeline-model-parallel-size"),
-    "pipeline_split": Knob(None, (str, list)),
+    "pipeline_split": Knob(None, Values((str, list))),
     "expert_parallel_size": _degree("--expert-model-parallel-size"),
-    "sequence_parallel": Knob("--sequence-parallel", bool),
-    "distributed_optimizer": Knob("--use-distributed-optimizer", bool),
-    "overlap_grad_reduce": Knob("--overlap-grad-reduce", bool),
-    "overlap_param_gather": Knob("--overlap-param-gather", bool),
-    "recompute": Knob(None, str, allowed=("none", "full", "selective")),
-    "recompute_method": Knob(None, str, allowed=("block", "uniform")),
-    "recompute_layers": Knob(None, int, least=0),
+    "sequence_parallel": Knob("--sequence-parallel", SWITCH),
+    "distributed_optimizer": Knob("--use-distributed-optimizer", SWITCH),
+    "overlap_grad_reduce": Knob("--overlap-grad-reduce", SWITCH),
+    "overlap_param_gather": Knob("--overlap-param-gather", SWITCH),
+    "recompute": Knob(None, one_of("none", "full", "selective")),
+    "recompute_method": Knob(None, one_of("block", "uniform")),
+    "recompute_layers": Knob(None, COUNT),
 }
-_SKIPPED_ATTENTION = Knob(None, int, 0, least=0)
-_OFFLOADED_ATTENTION = Knob("model:predictor.attention_async_offload", bool, False)
-_BUCKETS = Knob(None, str, allowed=("none", "bucketing", "reordering"))
-_LENGTHS = Knob(None, str, allowed=("none", "data", "frame", "resolution", "frame_and_resolution"))
+_SKIPPED_ATTENTION = Knob(None, COUNT, 0)
+_OFFLOADED_ATTENTION = Knob("model:predictor.attention_async_offload", SWITCH, False)
+_BUCKETS = Knob(None, one_of("none", "bucketing", "reordering"))
+_LENGTHS = Knob(None, one_of("none", "data", "frame", "resolution", "frame_and_resolution"))
 _HETERO: Mapping[str, Knob] = {
-    "swap_attention": Knob("--swap-attention", bool),
-    "hetero_parallel": Knob("--hetero-parallel", bool),
+    "swap_attention": Knob("--swap-attention", SWITCH),
+    "hetero_parallel": Knob("--hetero-parallel", SWITCH),
     "encoder_micro_batch_scale": _degree("--hetero-encoder-mbs-scale"),
     "image_encoder_tensor_parallel_size": _degree(f"model:{IMAGE}.tp"),
     "image_encoder_pipeline_parallel_size": _degree(f"model:{IMAGE}.pp"),
@@ -93,11 +96,11 @@ _HETERO: Mapping[str, Knob] = {
     "audio_encoder_sp_degree": _degree(f"model:{AUDIO}.cp"),
 }
 _FSDP2: Mapping[str, Knob] = {
-    "fsdp_size": Knob("fsdp2:sharding_size", (int, str), "auto"),
-    "reshard_after_forward": Knob("fsdp2:reshard_after_forward", bool, True),
-    "forward_prefetch": Knob("fsdp2:num_to_forward_prefetch", int, 0, least=0),
-    "backward_prefetch": Knob("fsdp2:num_to_backward_prefetch", int, 0, least=0),
-    "recompute_modules": Knob("fsdp2:recompute_modules", (list, type(None))),
+    "fsdp_size": Knob("fsdp2:sharding_size", SIZE_OR_AUTO, "auto"),
+    "reshard_after_forward": Knob("fsdp2:reshard_after_forward", SWITCH, True),
+    "forward_prefetch": Knob("fsdp2:num_to_forward_prefetch", COUNT, 0),
+    "backward_prefetch": Knob("fsdp2:num_to_backward_prefetch", COUNT, 0),
+    "recompute_modules": Knob("fsdp2:recompute_modules", Values((list, type(None)))),
 }
 _BY_KIND: Mapping[tuple[bool, str], Mapping[str, Knob]] = {
     (False, VISION_LANGUAGE): {**_MEGATRON, **_HETERO, "bucket_order": _BUCKETS},
@@ -105,7 +108,7 @@ _BY_KIND: Mapping[tuple[bool, str], Mapping[str, Knob]] = {
         **_MEGATRON,
         "skip_attention_layers": _SKIPPED_ATTENTION,
         "activation_offload": _OFFLOADED_ATTENTION,
-        "layerzero": Knob("--layerzero", bool),
+        "layerzero": Knob("--layerzero", SWITCH),
         "length_grouping": _LENGTHS,
     },
     (True, DIFFUSION): {
@@ -119,10 +122,10 @@ _BY_KIND: Mapping[tuple[bool, str], Mapping[str, Knob]] = {
     },
     (True, TRANSFORMERS): {
         **_FSDP2,
-        "activation_offload": Knob("model:text_decoder.activation_offload", bool, False),
-        "loss_chunk": Knob(None, str, allowed=("none", "static", "dynamic")),
-        "loss_chunk_size": Knob(None, int, least=1),
-        "loss_total_chunk_size": Knob(None, int, least=1),
+        "activation_offload": Knob("model:text_decoder.activation_offload", SWITCH, False),
+        "loss_chunk": Knob(None, one_of("none", "static", "dynamic")),
+        "loss_chunk_size": Knob(None, SIZE),
+        "loss_total_chunk_size": Knob(None, SIZE),
         "bucket_order": _BUCKETS,
     },
     (True, VISION_LANGUAGE): {**_FSDP2, "bucket_order": _BUCKETS},

@@ -18,6 +18,7 @@ from autotune.ports import Trainer
 from launch.trainers.command import CommandTrainer
 from launch.trainers.reference import ReferenceTrainer
 from launch.trainers.sources import Sources
+from tests.launch.trainers.mindspeed import megatron_checkout
 from tests.launch.trainers.mindspeed.fsdp2_checkout import load, make_checkout
 
 
@@ -129,11 +130,74 @@ def _mindspeed_fsdp2(folder: Path) -> Case:
     )
 
 
-# The two Megatron backends of MindSpeed-MM belong here too.
+def _mindspeed_megatron(folder: Path) -> Case:
+    root = megatron_checkout.make_checkout(folder / "MindSpeed-MM")
+    return _case(
+        folder,
+        8,
+        lambda: megatron_checkout.trainer_for(root, "vlm"),
+        points=[
+            {"micro_batch_size": 1},
+            {"micro_batch_size": 2},
+            {"micro_batch_size": 1, "pipeline_parallel_size": 1, "tensor_parallel_size": 2},
+            {"micro_batch_size": 1, "recompute": "full", "recompute_method": "block"}
+            | {"recompute_layers": 2},
+            {"micro_batch_size": 1, "bucket_order": "bucketing"},
+        ],
+        same=[
+            ({}, {"micro_batch_size": 1, "pipeline_parallel_size": 2}),
+            ({"sp_degree": 1}, {"sp_degree": 1, "sp_algorithm": "ring"}),
+        ],
+        choices={
+            "micro_batch_size": [1, 2],
+            "pipeline_parallel_size": [1, 2],
+            "tensor_parallel_size": [1, 2],
+            "recompute": ["none", "full"],
+            "recompute_method": ["block"],
+            "recompute_layers": [2],
+            "bucket_order": ["none", "bucketing"],
+        },
+        wrong=[
+            {"micro_batch_size": ["1"]},
+            {"recompute": [True]},
+            {"sp_algorithm": ["spiral"]},
+            {"recompute_layers": [-1]},
+        ],
+    )
+
+
+def _mindspeed_megatron_fsdp2(folder: Path) -> Case:
+    root = megatron_checkout.make_checkout(folder / "MindSpeed-MM")
+    return _case(
+        folder,
+        8,
+        lambda: megatron_checkout.trainer_for(root, "chat"),
+        points=[
+            {"micro_batch_size": 1},
+            {"micro_batch_size": 2},
+            {"micro_batch_size": 1, "sp_degree": 2, "sp_algorithm": "ulysses"},
+            {"micro_batch_size": 1, "fsdp_size": 4},
+            {"micro_batch_size": 1, "loss_chunk": "static", "loss_chunk_size": 64},
+        ],
+        same=[({}, {"micro_batch_size": 1, "sp_degree": 1, "fsdp_size": "auto"})],
+        choices={
+            "micro_batch_size": [1, 2],
+            "sp_degree": [1, 2],
+            "sp_algorithm": ["ulysses"],
+            "fsdp_size": ["auto", 4],
+            "loss_chunk": ["none", "static"],
+            "loss_chunk_size": [64],
+        },
+        wrong=[{"fsdp_size": ["all"]}, {"tensor_parallel_size": [2]}, {"loss_chunk_size": [0]}],
+    )
+
+
 TRAINERS: Mapping[str, Callable[[Path], Case]] = {
     "reference": _reference,
     "command": _command,
     "mindspeed_fsdp2": _mindspeed_fsdp2,
+    "mindspeed_megatron": _mindspeed_megatron,
+    "mindspeed_megatron_fsdp2": _mindspeed_megatron_fsdp2,
 }
 
 

@@ -121,3 +121,14 @@ def test_a_lost_trial_whose_port_was_taken() -> None:
     found = of(RankEvidence(0, log=CLOSED + text), end=end(EndKind.LOST))
     assert (found.kind, found.policy) == (FailureKind.PORT_IN_USE, Policy.RETRY)
     assert of(RankEvidence(0, log=CLOSED), end=end(EndKind.LOST)).kind is FailureKind.LOST
+
+
+def test_a_taken_port_is_not_the_points_fault_and_hides_no_error() -> None:
+    taken = "RuntimeError: The server socket has failed to listen. EADDRINUSE\n"
+    ended = end(EndKind.RANK_FAILED, RankExit(0, 1, by_us=False))
+    found = of(RankEvidence(0, log=taken), end=ended)
+    assert (found.kind, found.policy) == (FailureKind.PORT_IN_USE, Policy.RETRY)
+    warned = "tensorboard: Address already in use\n"
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    found = of(RankEvidence(0, log=warned + text), end=ended)
+    assert found.kind is FailureKind.DEVICE_OOM

@@ -187,7 +187,7 @@ def trainer_for(root: Path, name: str, *overrides: str) -> MindspeedMegatron:
     """The adapter for one of the launches."""
     folder = root / "search/model"
     folder.mkdir(parents=True, exist_ok=True)
-    text = _MODEL_FILE.format(name=name, trainer=SCRIPTS[name][0], root=root)
+    text = _MODEL_FILE.format(name=name, trainer=SCRIPTS[name][0], root=json.dumps(str(root)))
     (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
     config = compose_config((f"model={name}", *overrides), folder.parent).config
     trainer = make_trainer(config, Sources(config.trainer.root))

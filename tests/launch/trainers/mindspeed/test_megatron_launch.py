@@ -251,7 +251,7 @@ def test_a_dit_that_encodes_ahead_is_measured_over_whole_rounds(checkout: Path) 
     [
         ({"fsdp_size": [4]}, "has no such parameter"),
         ({"audio_encoder_sp_degree": [2]}, "has no such parameter"),
-        ({"sp_algorithm": ["spiral"]}, "allowed: ulysses, ring, usp"),
+        ({"sp_algorithm": ["spiral"]}, "it takes ulysses, ring, usp"),
         ({"micro_batch_size": [0]}, "a whole number of at least 1"),
         ({"micro_batch_size": [True]}, "a whole number"),
         ({"pipeline_split": [[6, 7]]}, "have 13 layers, the model 12"),
