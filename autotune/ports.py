@@ -38,6 +38,8 @@ class RankProgram:
         itself, of which the launcher starts one process a node.
     printed: how the program's lines tell of its steps, for `autotune.measure.logs.formats`: a
         format's name, or patterns; None where its ranks write records.
+    samples_per_step, tokens_per_step: of a global batch, None where unknown; lines that tell only
+        how many are done in a second give a step's time with them.
     watches_memory: the launcher records what each process and its children hold, in bytes.
     """
 
@@ -48,6 +50,8 @@ class RankProgram:
     preload: str | None = None
     processes: Literal["rank", "node"] = "rank"
     printed: Any = None
+    samples_per_step: int | None = None
+    tokens_per_step: int | None = None
     watches_memory: bool = False
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ class NodeJob:
     node: number of this node in the trial, from 0.
     ranks_per_node: as many ranks on every node.
     preload: module that is imported once for all ranks, None to start each rank cold.
-    processes, printed, watches_memory: see `RankProgram`.
+    processes, printed, samples_per_step, tokens_per_step, watches_memory: see `RankProgram`.
     """
 
     folder: Path
@@ -39,6 +39,8 @@ class NodeJob:
     preload: str | None = None
     processes: Literal["rank", "node"] = "rank"
     printed: Any = None
+    samples_per_step: int | None = None
+    tokens_per_step: int | None = None
     watches_memory: bool = False
 
     @property
@@ -111,6 +113,8 @@ def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: s
         preload=request.program.preload,
         processes=request.program.processes,
         printed=request.program.printed,
+        samples_per_step=request.program.samples_per_step,
+        tokens_per_step=request.program.tokens_per_step,
         watches_memory=request.program.watches_memory,
     )
 

@@ -10,17 +10,19 @@ from typing import Any
 from autotune.measure.logs.format import LogFormat
 from autotune.measure.logs.lines import LineSplitter
 from autotune.measure.logs.printed import PrintedMemory, PrintedStep
+from autotune.measure.logs.rates import UNKNOWN_BATCH, Batch
 from autotune.measure.logs.reader import LogReader
 
 
 class PrintedRecords:
     """Writes a line of records (docs/design.md) for each step that the processes of a node print.
 
-    A step is written when the next one shows that all was said of it, or at the end.
+    A step is written when the next one shows that all was said of it, or at the end. batch: by
+    which rates become times.
     """
 
-    def __init__(self, path: Path, log_format: LogFormat) -> None:
-        self._reader = LogReader(log_format)
+    def __init__(self, path: Path, log_format: LogFormat, batch: Batch = UNKNOWN_BATCH) -> None:
+        self._reader = LogReader(log_format, batch)
         self._lines: dict[int, LineSplitter] = {}
         self._file = path.open("w", encoding="utf-8")
         self._run = 0
@@ -49,6 +51,8 @@ class PrintedRecords:
         reading = self._reader.reading
         run = max((step.run for step in reading.last_run), default=0)
         if run != self._run:
+            if self._steps:
+                self._record({"event": "start"})
             self._run, self._steps = run, 0
         for step in reading.last_run[self._steps : max(steps, 0)]:
             if step.time_s is not None:

@@ -57,10 +57,14 @@ def _event_of(line: bytes) -> str:
 
 
 def note_events(progress: RankProgress, events: Iterable[str], now: float) -> None:
-    """Takes newly read events into account; a step implies the start."""
+    """Takes newly read events into account; a step implies the start.
+
+    A program that starts again, as under torchrun with restarts, has its first step before it.
+    """
     for event in events:
-        if event in {"start", "step"} and progress.started_at is None:
+        if event == "start" or (event == "step" and progress.started_at is None):
             progress.started_at = now
+            progress.last_step_at = None
         if event == "step":
             progress.last_step_at = now
 

@@ -25,6 +25,7 @@ from pathlib import Path
 import psutil
 
 from autotune.measure.logs.formats import format_of
+from autotune.measure.logs.rates import Batch
 from autotune.ports import Deadlines, EndKind, RankExit
 from launch.node_job import Meeting, NodeEnd, NodeJob
 from launch.printed_records import PrintedRecords
@@ -249,7 +250,11 @@ def _record_files(job: NodeJob) -> list[Path]:
 def _printed_records(job: NodeJob) -> PrintedRecords | None:
     if job.printed is None:
         return None
-    return PrintedRecords(job.printed_records, format_of(job.printed, "trainer.printed"))
+    return PrintedRecords(
+        job.printed_records,
+        format_of(job.printed, "trainer.printed"),
+        Batch(job.samples_per_step, job.tokens_per_step, job.world_size),
+    )
 
 
 def describe_exits(failed: Iterable[RankExit]) -> str:

@@ -3,74 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Literal
 
 from autotune.config.schema import Config
 from autotune.errors import UserError, did_you_mean
 from autotune.measure.logs.formats import format_of
+from autotune.measure.logs.rates import Counted
 from autotune.ports import ExportPaths, MeasurementPlan, RankProgram
 from autotune.space.definition import Facts, Rule
-from autotune.space.expression import Expression
-from launch.trainers.documents import Document, TreeDocument, key_path, parse_document
 from launch.trainers.passes import plan_passes
+from launch.trainers.patch import Patch, read_patches
 from launch.trainers.sources import Sources
-from launch.trainers.template import Blank, Field, Template, render_words, split_words
+from launch.trainers.template import Blank, Template, render_words, split_words
 
 _PROCESSES = ("rank", "node")
 _MEMORY = ("records", "processes", "none")
 _OWN_NAMES = ("python", "steps", "folder")
+_TAKEN = (*_OWN_NAMES, "model", "cluster")
 _COPIES = "patched"
 _CWD = "cwd"
 _STEPS = Blank()
 """In the place of the number of steps in a command that a person trains with."""
-
-
-@dataclass(frozen=True)
-class Patch:
-    """A copy of one of the user's files with some keys set.
-
-    file: as the user named it. text: its content. settings: template by key; a key that begins
-    with `+` may be new.
-    """
-
-    file: str
-    text: str
-    settings: Mapping[str, Template]
-
-    @property
-    def copy(self) -> str:
-        """The name of the copy."""
-        return PurePath(self.file).name
-
-    def render(self, scope: Mapping[str, Any], active: Container[str]) -> str:
-        """The copy. Raises UserError.
-
-        A key stays as it is where a parameter of its template is not active, or its text is left
-        out; a value that is null is set like others. active: names that have a value.
-        """
-        document = parse_document(self.file, self.text)
-        for key, template in self.settings.items():
-            value = template.value(scope)
-            if value is not None or template.may_be_null(active):
-                _put(document, key, value)
-        return document.text()
-
-    def require_keys(self) -> None:
-        """Raises UserError for a key that the file does not have."""
-        document = parse_document(self.file, self.text)
-        for key in self.settings:
-            _put(document, key, "")
-
-
-def _put(document: Document, key: str, value: Any) -> None:
-    path = key_path(key.removeprefix("+"))
-    if key.startswith("+") and isinstance(document, TreeDocument):
-        document.put(path, value)
-    else:
-        document.set(path, value)
 
 
 @dataclass(frozen=True)
@@ -79,7 +35,8 @@ class CommandTrainer:
 
     words, env: templates. patches: by the name that stands in templates for the copy's path.
     facts: `model` and `cluster`, for expressions. printed: a format's name or patterns, None
-    where the ranks write records. memory: who tells the peak, see `TrainerConfig`.
+    where the ranks write records. samples_per_step, tokens_per_step: of a global batch, None where
+    unknown. memory: who tells the peak, see `TrainerConfig`.
     """
 
     words: tuple[Template, ...]
@@ -89,6 +46,8 @@ class CommandTrainer:
     facts: Facts
     processes: Literal["rank", "node"] = "rank"
     printed: str | Mapping[str, str] | None = None
+    samples_per_step: int | None = None
+    tokens_per_step: int | None = None
     window_steps: int = 1
     memory: str = "records"
     python: str | None = None
@@ -114,8 +73,10 @@ class CommandTrainer:
             )
         if trainer.window_steps < 1:
             raise UserError(f"trainer.window_steps={trainer.window_steps} must be at least 1")
+        samples, tokens = _global_batch(config.model.dims)
         if trainer.printed is not None:
-            format_of(trainer.printed, "trainer.printed")
+            counted = format_of(trainer.printed, "trainer.printed").rates_alone
+            _require_batch(counted, samples, tokens)
         cwd = Path(sources.keep(_CWD, str(Path(trainer.cwd or ".").expanduser().absolute())))
         made = cls(
             words=_words(trainer.command),
@@ -123,11 +84,13 @@ class CommandTrainer:
                 name: Template.parse(str(text), f"trainer.env.{name}")
                 for name, text in trainer.env.items()
             },
-            patches=_patches(trainer.patch, cwd, sources),
+            patches=read_patches(trainer.patch, cwd, sources, _TAKEN),
             cwd=cwd,
             facts=config.facts,
             processes="node" if trainer.processes == "node" else "rank",
             printed=trainer.printed,
+            samples_per_step=samples,
+            tokens_per_step=tokens,
             window_steps=trainer.window_steps,
             memory=trainer.memory,
             python=trainer.python,
@@ -224,6 +187,8 @@ class CommandTrainer:
             files={f"{_COPIES}/{name}": text for name, text in copies.items()},
             processes=self.processes,
             printed=self.printed,
+            samples_per_step=self.samples_per_step,
+            tokens_per_step=self.tokens_per_step,
             watches_memory=self.memory == "processes",
         )
 
@@ -300,47 +265,6 @@ def _words(command: object) -> tuple[Template, ...]:
     return tuple(Template.parse(word, "trainer.command") for word in words)
 
 
-def _patches(entries: Mapping[str, Any], cwd: Path, sources: Sources) -> dict[str, Patch]:
-    patches: dict[str, Patch] = {}
-    for name, entry in entries.items():
-        patch = _patch(name, entry, cwd, sources)
-        if patch.copy in (other.copy for other in patches.values()):
-            raise UserError(
-                f"trainer.patch: two of the files are called {patch.copy}; copies lie in one "
-                "folder, so give them different names"
-            )
-        patches[name] = patch
-    return patches
-
-
-def _patch(name: str, entry: object, cwd: Path, sources: Sources) -> Patch:
-    where = f"trainer.patch.{name}"
-    if not isinstance(entry, Mapping) or set(entry) != {"file", "set"}:
-        raise UserError(
-            f"{where}={entry!r} is no patch; write "
-            f"{name}: {{file: config.yaml, set: {{some.key: '{{parameter}}'}}}}"
-        )
-    if name in (*_OWN_NAMES, "model", "cluster") or not name.isidentifier():
-        raise UserError(f"{where}: {name!r} cannot be a patch's name; take a word such as config")
-    settings = entry["set"]
-    if not isinstance(settings, Mapping) or not settings:
-        raise UserError(f"{where}.set={settings!r} names no key; write set: {{some.key: value}}")
-    file = str(entry["file"])
-    patch = Patch(
-        file,
-        sources.read(str(cwd / Path(file).expanduser()), f"{where}.file"),
-        {str(key): _setting(value, f"{where}.set.{key}") for key, value in settings.items()},
-    )
-    patch.require_keys()
-    return patch
-
-
-def _setting(value: object, where: str) -> Template:
-    if isinstance(value, str):
-        return Template.parse(value, where)
-    return Template((Field(Expression.parse(repr(value), where)),))
-
-
 def _texts(templates: Mapping[str, Template], scope: Mapping[str, Any]) -> dict[str, str]:
     words = {name: render_words((template,), scope) for name, template in templates.items()}
     return {name: word[0] for name, word in words.items() if word}
@@ -349,3 +273,30 @@ def _texts(templates: Mapping[str, Template], scope: Mapping[str, Any]) -> dict[
 def _one_of(key: str, value: str, allowed: Sequence[str]) -> None:
     if value not in allowed:
         raise UserError(f"{key}={value!r}; {did_you_mean(value, allowed)}")
+
+
+def _global_batch(dims: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Samples and tokens of one step, as far as `model.dims` tells. Raises UserError."""
+    names = ("global_batch_size", "seq_length", "global_batch_tokens")
+    for name in names:
+        value = dims.get(name)
+        if value is not None and (type(value) is not int or value < 1):
+            raise UserError(f"model.dims.{name}={value!r} must be a whole number of at least 1")
+    samples, length, tokens = (dims.get(name) for name in names)
+    if tokens is None and samples is not None and length is not None:
+        tokens = samples * length
+    return samples, tokens
+
+
+def _require_batch(counted: Collection[Counted], samples: int | None, tokens: int | None) -> None:
+    """Raises UserError where the program tells rates, and what they count is not known."""
+    if Counted.SAMPLES in counted and samples is None:
+        raise UserError(
+            "trainer.printed reads samples a second; give model.dims.global_batch_size, the "
+            "samples of a step, so that the time of a step follows"
+        )
+    if Counted.TOKENS in counted and tokens is None:
+        raise UserError(
+            "trainer.printed reads tokens a second; give model.dims.global_batch_tokens, the "
+            "tokens of a step, or model.dims.global_batch_size and model.dims.seq_length"
+        )

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from autotune.measure.logs.formats import format_of
+from autotune.measure.logs.rates import UNKNOWN_BATCH, Batch
+from autotune.measure.records import parse_rank_records
 from launch.printed_records import PrintedRecords
 
 PATTERNS = {
@@ -21,9 +23,11 @@ PATTERNS = {
 class Printed:
     """A program's lines go in, its records are read back at any moment."""
 
-    def __init__(self, path: Path, patterns: object = PATTERNS["step"]) -> None:
+    def __init__(
+        self, path: Path, patterns: object = PATTERNS["step"], batch: Batch = UNKNOWN_BATCH
+    ) -> None:
         self.path = path
-        self.writer = PrintedRecords(path, format_of(patterns, "trainer.printed"))
+        self.writer = PrintedRecords(path, format_of(patterns, "trainer.printed"), batch)
 
     def say(self, text: str, rank: int = 0) -> None:
         self.writer.feed(rank, text.encode())
@@ -111,3 +115,25 @@ def test_memory_that_is_printed(tmp_path: Path) -> None:
     assert memory == [{"event": "memory", "rank": 3, "peak_allocated_bytes": 3 << 29}]
     printed.writer.close()
     assert len([one for one in printed.records if one["event"] == "memory"]) == 1
+
+
+# A line of torchtitan as in its repository's pull request 2389, and the next two steps.
+TITAN = (
+    "[titan] 2026-02-24 19:40:56,246 - root - INFO - step: {step}  loss:  7.86874  "
+    "grad_norm: 24.3750  memory: 176.47GiB(98.94%)  tps: 8,192  tflops: 270.19  mfu: 12.01%\n"
+)
+
+
+def test_rates_become_times_by_what_a_batch_holds(tmp_path: Path) -> None:
+    printed = Printed(tmp_path / "printed0.jsonl", "torchtitan", Batch(None, 131072, 8))
+    printed.say("".join(TITAN.format(step=step) for step in (4, 5, 6)))
+    assert printed.steps == [(4, 2.0), (5, 2.0)]  # 131072 tokens, 8 devices of 8192 a second
+
+
+def test_a_program_that_begins_again_begins_its_records_again(printed: Printed) -> None:
+    printed.say(lines((1, 2, 3)))
+    printed.say("torchrun: restarting\n" + lines((1, 2, 3)))
+    events = [(one["event"], one.get("step")) for one in printed.records]
+    assert events == [*(("step", n) for n in (1, 2)), ("start", None), ("step", 1), ("step", 2)]
+    (read,) = [parse_rank_records(0, printed.path.read_text().splitlines())]
+    assert [step.step for step in read.steps] == [1, 2]

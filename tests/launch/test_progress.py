@@ -61,3 +61,13 @@ def test_a_step_implies_the_start() -> None:
     assert (rank.started_at, rank.last_step_at) == (4.0, 4.0)
     note_events(rank, ["memory", "end", "error"], now=9.0)
     assert (rank.started_at, rank.last_step_at) == (4.0, 4.0)
+
+
+def test_a_program_that_starts_again_has_its_first_step_before_it() -> None:
+    one = RankProgress(0)
+    note_events(one, ["start", "step"], 5.0)
+    assert (one.started_at, one.last_step_at) == (5.0, 5.0)
+    note_events(one, ["start"], 40.0)
+    assert until(one) == 140
+    note_events(one, ["step"], 90.0)
+    assert until(one) == 110

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from autotune.measure.logs.entries import CutEntry, Entry, SkipEntry
-from autotune.measure.logs.groups import memory_of, step_of
+from autotune.measure.logs.groups import memory_of, rates_alone, step_of
 from autotune.measure.logs.pattern import Found, LinePattern
+from autotune.measure.logs.rates import Counted
 
 
 class LogFormat(Protocol):
@@ -23,6 +24,11 @@ class LogFormat(Protocol):
     @property
     def first_step_counts_again(self) -> bool:
         """Whether the second line's mean holds the first step, which had a line of its own."""
+        ...
+
+    @property
+    def rates_alone(self) -> frozenset[Counted]:
+        """What rates count in lines that tell no time: how many a step has must be known."""
         ...
 
     def read(self, line: str) -> list[Entry]:
@@ -42,6 +48,13 @@ class PatternFormat:
     patterns: tuple[LinePattern, ...]
     skip_marks: tuple[re.Pattern[str], ...] = ()
     first_step_counts_again: bool = False
+
+    @property
+    def rates_alone(self) -> frozenset[Counted]:
+        """See `LogFormat`."""
+        return frozenset(
+            counted for pattern in self.patterns for counted in rates_alone(pattern.groups)
+        )
 
     def read(self, line: str) -> list[Entry]:
         """What the line says by each pattern."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from autotune.measure.logs.entries import MemoryEntry, StepEntry
 from autotune.measure.logs.labels import rank_of
@@ -46,6 +46,15 @@ GROUPS = (*_OTHERS, *TIMING_GROUPS, *MEMORY_GROUPS)
 """All names that a group may have. `time`, `memory`, `peak_...` without a unit in the name
 are texts with a unit in them, such as `561.94ms` or `2.52GB`; `memory` is the peak of what is
 reserved. `skipped` counts the skipped updates since the line before."""
+
+
+def rates_alone(groups: Collection[str]) -> set[Counted]:
+    """What the rates among the groups count, none where a time is among them too."""
+    if any(name in _TIMES for name in groups):
+        return set()
+    counted = {_RATES[name][0] for name in groups if name in _RATES}
+    return counted - {Counted.STEPS}
+
 
 # What may follow a number at once so that it still means what its group says.
 _RATE_UNIT = re.compile(r"(?![kKMGBT])[a-z]+/")

@@ -59,6 +59,12 @@ class LinePattern:
     end: re.Pattern[str] | None = None
     is_mean: bool = True
 
+    @property
+    def groups(self) -> frozenset[str]:
+        """All names that a line may give a value to."""
+        parts = [self.start, *(part for field in self.fields for part in (field.name, field.value))]
+        return frozenset(name for part in parts for name in part.groupindex)
+
     def find(self, line: str) -> list[Found]:
         """All that the line holds; several where ranks wrote into each other's lines."""
         starts = list(self._starts(line))

@@ -284,3 +284,42 @@ def test_a_study_goes_on_from_what_it_has_kept(
 def test_a_key_of_another_trainer(trainer: dict[str, Any], message: str) -> None:
     with pytest.raises(UserError, match=message):
         make_trainer(config_of(trainer), Sources(None))
+
+
+@pytest.mark.parametrize(
+    ("printed", "dims", "samples", "tokens"),
+    [
+        ("torchtitan", {"global_batch_size": 4, "seq_length": 512}, 4, 2048),
+        ("torchtitan", {"global_batch_tokens": 3000}, None, 3000),
+        ("deepspeed", {"global_batch_size": 4}, 4, None),
+        (r"step (?P<step>\d+) (?P<samples_per_s>\S+)", {"global_batch_size": 4}, 4, None),
+        (r"step (?P<step>\d+) (?P<steps_per_s>\S+)", {}, None, None),
+        ("megatron", {}, None, None),
+        ("json", {}, None, None),
+    ],
+)
+def test_rates_are_read_with_what_a_batch_holds(
+    folder: Path, printed: str, dims: Mapping[str, Any], samples: int | None, tokens: int | None
+) -> None:
+    trainer = {"command": "{python} train.py {sp} {steps}", "cwd": str(folder), "printed": printed}
+    config = config_of(trainer, model={"name": "m", "dims": dims})
+    made = CommandTrainer.load(config, Sources(None))
+    program = made.trial_program({"sp": 1}, made.plan(1, 2, 9), folder)
+    assert (program.samples_per_step, program.tokens_per_step) == (samples, tokens)
+
+
+@pytest.mark.parametrize(
+    ("printed", "dims", "wanted"),
+    [
+        ("torchtitan", {"global_batch_size": 4}, r"model\.dims\.seq_length"),
+        ("deepspeed", {}, r"model\.dims\.global_batch_size"),
+        (r"step (?P<step>\d+) (?P<tokens_per_s>\S+)", {}, r"model\.dims\.global_batch_tokens"),
+        ("json", {"global_batch_size": 0}, r"global_batch_size=0 must be a whole number"),
+    ],
+)
+def test_rates_of_an_unknown_batch_are_refused(
+    folder: Path, printed: str, dims: Mapping[str, Any], wanted: str
+) -> None:
+    trainer = {"command": "{python} train.py {sp} {steps}", "cwd": str(folder), "printed": printed}
+    with pytest.raises(UserError, match=wanted):
+        CommandTrainer.load(config_of(trainer, model={"name": "m", "dims": dims}), Sources(None))

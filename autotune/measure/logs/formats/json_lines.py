@@ -11,6 +11,7 @@ from typing import Any
 
 from autotune.measure.logs.entries import CutEntry, Entry, MemoryEntry, StepEntry
 from autotune.measure.logs.labels import label_of, rank_of
+from autotune.measure.logs.rates import Counted
 from autotune.measure.records import StepRecord, parse_rank_records
 
 _OBJECT = re.compile(r'\{\s*"')
@@ -24,6 +25,11 @@ class JsonFormat:
 
     name: str = "json"
     first_step_counts_again: bool = False
+
+    @property
+    def rates_alone(self) -> frozenset[Counted]:
+        """None: each step tells its time."""
+        return frozenset()
 
     def read(self, line: str) -> list[Entry]:
         """The steps in the line, and the memory that they tell of."""
