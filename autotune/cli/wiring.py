@@ -152,7 +152,7 @@ def _problem(config: Config, data: dict[str, Any]) -> Problem:
         trainer=trainer,
         measurement=trainer.plan(measure.warmup_steps, measure.min_steps, measure.max_steps),
         memory_limit_bytes=config.memory_limit_bytes,
-        knowledge=_knowledge(config, space, facts),
+        knowledge=_knowledge(config, space, facts, trainer.fixed),
     )
 
 
@@ -174,9 +174,11 @@ def facts_of(config: Config, trainer: Trainer) -> Facts:
     return {**config.facts, "model": {**config.model.dims, **trainer.dims}}
 
 
-def _knowledge(config: Config, space: LegalSpace, facts: Facts) -> Knowledge:
+def _knowledge(
+    config: Config, space: LegalSpace, facts: Facts, base: Mapping[str, Any]
+) -> Knowledge:
     """The limit, and the cost model where the model's figures allow one. Raises UserError."""
-    model = CostModel.of(space, facts)
+    model = CostModel.of(space, facts, base)
     return Knowledge(config.memory_limit_bytes, None if model is None else CostBelief(model))
 
 

@@ -37,18 +37,20 @@ class CostModel:
     fixed: Mapping[str, Any]
 
     @classmethod
-    def of(cls, space: LegalSpace, facts: Facts) -> CostModel | None:
+    def of(
+        cls, space: LegalSpace, facts: Facts, base: Mapping[str, Any] | None = None
+    ) -> CostModel | None:
         """The model of a space, None where nothing can be said of it.
 
-        facts: `model` and `cluster`, as rules read them. Raises UserError for a figure in them
-        that cannot be.
+        facts: `model` and `cluster`, as rules read them. base: what the user's files say of
+        parameters that a point may leave out. Raises UserError for a figure that cannot be.
         """
         workload = Workload.from_facts(facts)
         found = {i: understood(parameter) for i, parameter in enumerate(space.parameters)}
         columns = {index: meaning for index, meaning in found.items() if meaning is not None}
         if workload is None or not columns:
             return None
-        fixed = fixed_settings(facts.get("model", {}))
+        fixed = {**fixed_settings(base or {}), **fixed_settings(facts.get("model", {}))}
         return cls(workload, Machine.from_facts(facts), columns, fixed)
 
     @property

@@ -82,10 +82,21 @@ class Layout:
             layers=layers,
             offloaded_layers=min(float(settings.get("offload_blocks", 0)), layers),
             recompute=bool(settings.get("recompute", False)),
-            loss_chunk=int(settings.get("loss_chunk_size", 0)),
+            loss_chunk=_loss_chunk(settings, micro_batch),
             encoder_sp=int(settings.get("encoder_sp_degree", 1)),
             encoder_scale=int(settings.get("encoder_micro_batch_scale", 1)),
         )
+
+
+def _loss_chunk(settings: Mapping[str, Any], micro_batch_size: int) -> int:
+    """Positions of a sequence whose logits exist at once.
+
+    MindSpeed-MM's dynamic chunks share a total among the sequences of a micro-batch.
+    """
+    mode = settings.get("loss_chunks", "static")
+    if mode == "dynamic":
+        return max(int(settings.get("loss_total_chunk_size", 0)) // micro_batch_size, 1)
+    return 0 if mode == "none" else int(settings.get("loss_chunk_size", 0))
 
 
 def _sequence_parallel(settings: Mapping[str, Any]) -> tuple[int, int]:

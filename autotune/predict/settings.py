@@ -28,11 +28,14 @@ def understood(parameter: Parameter) -> tuple[str, tuple[Any, ...]] | None:
     return None if any(value is None for value in values) else (setting, values)
 
 
-def fixed_settings(model: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that the model's figures fix, such as a micro-batch size that is not tuned."""
+def fixed_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that are fixed, such as a micro-batch size that is not tuned.
+
+    values: by the names that trainers use, among others that mean nothing here.
+    """
     settings = {}
     for name, (setting, read) in _NAMES.items():
-        if name in model and (value := read(model[name])) is not None:
+        if name in values and (value := read(values[name])) is not None:
             settings[setting] = value
     return settings
 
@@ -91,6 +94,7 @@ _ORDERS = {
     "reordering": "reordering",
     "data_reordering_img": "reordering",
 }
+_LOSS_CHUNKS = {"none": "none", "static": "static", "dynamic": "dynamic"}
 _RECOMPUTE = {"none": False, "selective": False, "full": True, "true": True}
 
 _OFFLOAD_SWITCHES = (
@@ -115,7 +119,9 @@ _SETTINGS: dict[str, tuple[_Read, tuple[str, ...]]] = {
         _amount(_USUAL_CHUNK),
         ("loss_chunk_size", "enable_chunk_loss", "chunk_size"),
     ),
-    "encoder_sp_degree": (_count, ("encoder_sp_degree",)),
+    "loss_chunks": (_word(_LOSS_CHUNKS), ("loss_chunk",)),
+    "loss_total_chunk_size": (_count, ("loss_total_chunk_size", "total_chunk_size")),
+    "encoder_sp_degree": (_count, ("encoder_sp_degree", "image_encoder_sp_degree")),
     "encoder_micro_batch_scale": (
         _count,
         ("encoder_micro_batch_scale", "hetero_encoder_mbs_scale"),
@@ -134,6 +140,6 @@ _SETTINGS: dict[str, tuple[_Read, tuple[str, ...]]] = {
             "pp_degree",
         ),
     ),
-    "shards": (_shards, ("fully_shard_parallel_size", "sharding_size")),
+    "shards": (_shards, ("fsdp_size", "fully_shard_parallel_size", "sharding_size")),
 }
 _NAMES = {name: (setting, read) for setting, (read, names) in _SETTINGS.items() for name in names}

@@ -117,3 +117,31 @@ def test_the_examples_can_be_predicted(name: str) -> None:
     terms = model.time_terms(codes_of(space, list(space.points)))
     assert np.isfinite(terms).all()
     assert (terms >= 0).all()
+
+
+def test_the_users_files_fix_what_a_point_leaves_out() -> None:
+    """Names as MindSpeed-MM's trainers use them; the model's figures and the point come first."""
+    space = build(
+        {
+            "loss_chunk": {"choices": ["none", "static", "dynamic"]},
+            "micro_batch_size": {"choices": [2, 4]},
+        }
+    )
+    base = {
+        "fsdp_size": "auto",
+        "micro_batch_size": 1,
+        "loss_chunk": "static",
+        "loss_chunk_size": 512,
+        "loss_total_chunk_size": 4096,
+        "image_encoder_sp_degree": 2,
+        "recompute_modules": ["layers"],
+    }
+    model = CostModel.of(space, FACTS, base)
+    assert model is not None
+    layouts = [
+        model.layout(np.array(row, np.int16)) for row in ([0, 0], [1, 0], [2, 0], [2, 1], [-1, -1])
+    ]
+    assert [layout.loss_chunk for layout in layouts] == [0, 512, 2048, 1024, 512]
+    assert [layout.micro_batch_size for layout in layouts] == [2, 2, 2, 4, 1]
+    assert {layout.shards for layout in layouts} == {8}
+    assert {layout.encoder_sp for layout in layouts} == {2}
