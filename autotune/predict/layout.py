@@ -91,11 +91,13 @@ class Layout:
 def _loss_chunk(settings: Mapping[str, Any], micro_batch_size: int) -> int:
     """Positions of a sequence whose logits exist at once.
 
-    MindSpeed-MM's dynamic chunks share a total among the sequences of a micro-batch.
+    MindSpeed-MM's dynamic chunks share a total among the sequences of a micro-batch, rounded down
+    to a power of two (fsdp/loss/loss_func.py).
     """
     mode = settings.get("loss_chunks", "static")
     if mode == "dynamic":
-        return max(int(settings.get("loss_total_chunk_size", 0)) // micro_batch_size, 1)
+        share = max(int(settings.get("loss_total_chunk_size", 0)) // micro_batch_size, 1)
+        return 1 << (share.bit_length() - 1)
     return 0 if mode == "none" else int(settings.get("loss_chunk_size", 0))
 
 
