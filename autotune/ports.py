@@ -169,7 +169,7 @@ class Launcher(Protocol):
 
     @property
     def slots(self) -> int:
-        """How many trials the devices can hold at once, at least 1."""
+        """How many trials the devices can hold at once; 0 while a cluster's nodes are gone."""
         ...
 
     def now(self) -> float:
@@ -195,6 +195,18 @@ class Launcher(Protocol):
 
     def stop(self, trial: int) -> None:
         """Ends a running trial; its end comes from `wait` with `EndKind.STOPPED`."""
+        ...
+
+    def suspect(self, trial: int, rank: int | None) -> None:
+        """Holds a failure of an ended trial against the device of the rank.
+
+        A device that fails twice is left out from then on. rank: None where nobody knows; then,
+        and for a trial that is long over, it means nothing.
+        """
+        ...
+
+    def notices(self) -> Sequence[str]:
+        """What a person should know since the last call, such as that a device is left out."""
         ...
 
     def close(self) -> None:

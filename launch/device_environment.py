@@ -55,6 +55,12 @@ def node_environment(
     return {**env, name: ",".join(_in_order(devices, _names((users or {}).get(name, ""))))}
 
 
+def visible_devices(env: Mapping[str, str], device: DeviceType) -> tuple[str, ...]:
+    """The devices that a process with this environment sees, in its order; none on `cpu`."""
+    name = VISIBLE_DEVICES.get(device)
+    return () if name is None else tuple(_names(env.get(name, "")))
+
+
 def _names(listed: str) -> list[str]:
     return [one.strip() for one in listed.split(",") if one.strip()]
 

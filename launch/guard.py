@@ -61,6 +61,15 @@ class SweepGuard:
         )
         return cls(process, marker, folder)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether somebody watches: a guard can be killed too."""
+        return self._process.poll() is None
+
+    def revived(self) -> SweepGuard:
+        """A guard like this one, which is dead."""
+        return SweepGuard.start(self.marker, self.folder)
+
     def close(self) -> None:
         """Ends what is left of the sweep and returns when it is gone. May be repeated."""
         assert self._process.stdin is not None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from autotune.ports import Deadlines, DeviceType, EndKind, RankExit, TrialRequest
+from launch.device_ledger import DeviceState
 from launch.markers import TRIAL
 
 
@@ -24,6 +25,7 @@ class NodeJob:
     ranks_per_node: as many ranks on every node.
     preload: module that is imported once for all ranks, None to start each rank cold.
     processes, printed, samples_per_step, tokens_per_step, watches_memory: see `RankProgram`.
+    floors: bytes in use of devices on which nothing runs, by place and device.
     """
 
     folder: Path
@@ -42,6 +44,7 @@ class NodeJob:
     samples_per_step: int | None = None
     tokens_per_step: int | None = None
     watches_memory: bool = False
+    floors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def world_size(self) -> int:
@@ -63,6 +66,11 @@ class NodeJob:
     def one_speaks_for_all(self) -> bool:
         """Whether a step that any process tells of is a step of all."""
         return self.processes == "node" or self.printed is not None
+
+    @property
+    def leftovers(self) -> Path:
+        """Where it is noted what the ranks may leave behind (`launch.leftovers`)."""
+        return self.folder / f"leftovers{self.node}.json"
 
     @property
     def printed_records(self) -> Path:
@@ -93,7 +101,13 @@ class NodeJob:
         return cls(**values)
 
 
-def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: str) -> NodeJob:
+def node_job(
+    request: TrialRequest,
+    node: int,
+    env: Mapping[str, str],
+    marker: str,
+    floors: Mapping[str, Mapping[str, int]] | None = None,
+) -> NodeJob:
     """What one node of a trial's placement does.
 
     env: the sweep's environment, to which the program's own is added: its PYTHONPATH in front of
@@ -116,6 +130,7 @@ def node_job(request: TrialRequest, node: int, env: Mapping[str, str], marker: s
         samples_per_step=request.program.samples_per_step,
         tokens_per_step=request.program.tokens_per_step,
         watches_memory=request.program.watches_memory,
+        floors=floors or {},
     )
 
 
@@ -137,11 +152,17 @@ class Meeting:
 
 @dataclass(frozen=True)
 class NodeEnd:
-    """Why the ranks of one node are gone. `reason` is one sentence for a person."""
+    """Why the ranks of one node are gone.
+
+    reason: one sentence for a person. place: the node, by a name that no other has. devices: that
+    the ranks had, in the order of the ranks, as they are now; none on `cpu`.
+    """
 
     kind: EndKind
     reason: str
     exits: tuple[RankExit, ...] = ()
+    place: str = ""
+    devices: tuple[DeviceState, ...] = ()
 
     def to_json(self) -> str:
         """One line of ASCII."""
@@ -152,4 +173,5 @@ class NodeEnd:
         """The reverse of `to_json`."""
         values = json.loads(line)
         exits = tuple(RankExit(**one) for one in values["exits"])
-        return cls(EndKind(values["kind"]), values["reason"], exits)
+        devices = tuple(DeviceState(**one) for one in values["devices"])
+        return cls(EndKind(values["kind"]), values["reason"], exits, values["place"], devices)

@@ -19,7 +19,10 @@ from typing import IO
 import psutil
 
 from autotune.ports import EndKind
+from launch.device_check import DeviceCheck
 from launch.device_environment import NodeUnfitError, node_environment
+from launch.device_ledger import describe_unclean
+from launch.leftovers import remove_noted
 from launch.markers import ROLE, SUPERVISOR_ROLE, SWEEP, TRIAL
 from launch.node_job import Meeting, NodeEnd, NodeJob
 from launch.port_lease import PortLease
@@ -30,13 +33,18 @@ _FLAGS = ("-I", "-S", "-X", "utf8")
 _CODE = "import sys; sys.path += {paths!r}; from launch.supervisor import main; main()"
 _GIVE_UP_S = 20.0
 _HCCL_PORTS = 32
+_GRACES = 4
 _LOOPBACK = "127.0.0.1"
 
 
 class NodeWork:
-    """Runs the ranks of one trial at a time on this node. Calls may come from several threads."""
+    """Runs the ranks of one trial at a time on this node. Calls may come from several threads.
 
-    def __init__(self) -> None:
+    place: the node's name, which no other has.
+    """
+
+    def __init__(self, place: str = "") -> None:
+        self._place = place
         self._leases: list[PortLease] = []
         self._lock = threading.Lock()
         self._supervisor: subprocess.Popen[bytes] | None = None
@@ -51,12 +59,21 @@ class NodeWork:
         return Meeting(address_towards(towards), self._lease(1))
 
     def run(self, job: NodeJob, meeting: Meeting) -> NodeEnd:
-        """Runs the node's ranks; returns when none of their processes is left."""
+        """Runs the node's ranks; returns when none of their processes is left.
+
+        Not begun where others hold memory of the devices, or an ended trial still does.
+        """
         if not job.folder.is_dir():
             return NodeEnd(EndKind.LOST, _unseen_folder(job.folder))
         messages = job.folder / f"supervisor{job.node}.log"
         try:
             job = self._fit_to_node(job)
+            floors, patience_s = job.floors.get(self._place, {}), _patience_s(job)
+            devices = DeviceCheck(job.device, job.env, floors, patience_s)
+            before = devices.await_clean()
+            if not all(state.is_clean for state in before):
+                reason = f"{socket.gethostname()}: {describe_unclean(before)}"
+                return NodeEnd(EndKind.LOST, reason, (), self._place, before)
             with messages.open("wb") as errors:
                 supervisor = _start_supervisor(job, errors)
         except (NodeUnfitError, OSError) as error:
@@ -64,6 +81,7 @@ class NodeWork:
         self._begin(supervisor, job, meeting)
         end = _await_end(supervisor, job)
         self._forget(supervisor)
+        end = replace(end, place=self._place, devices=devices.await_clean())
         if messages.exists() and messages.stat().st_size == 0:
             messages.unlink()
         return end
@@ -119,6 +137,11 @@ def _environment_of_parent() -> Mapping[str, str]:
         return {}
 
 
+def _patience_s(job: NodeJob) -> float:
+    """How long the devices' memory may take to come back: 20 s by default."""
+    return _GRACES * job.deadlines.stop_grace_s
+
+
 def address_towards(host: str) -> str:
     """The address of this host in the network through which it reaches `host`."""
     if host == _LOOPBACK:
@@ -129,12 +152,16 @@ def address_towards(host: str) -> str:
         return address
 
 
-def end_marked_processes(marker: str, grace_s: float) -> list[int]:
+def clean_up_after(marker: str, folder: Path, grace_s: float) -> list[int]:
     """Ends the processes of a launch on this node; returns those that survive SIGKILL.
 
-    grace_s: seconds that they may take after SIGTERM.
+    For launches whose supervisor was lost. folder: of the trial, with what the supervisor noted.
+    grace_s: seconds that the processes may take after SIGTERM.
     """
     left = end_all(lambda: marked(TRIAL, marker), grace_s, _GIVE_UP_S)
+    if not left:
+        for noted in sorted(folder.glob("leftovers*.json")):
+            remove_noted(noted)
     return [process.pid for process in left]
 
 
@@ -177,7 +204,7 @@ def _await_end(supervisor: subprocess.Popen[bytes], job: NodeJob) -> NodeEnd:
     supervisor.wait()  # for the process that the supervisor detached itself from, long gone
     if line.endswith(b"\n"):
         return NodeEnd.from_json(line.decode("ascii"))
-    end_marked_processes(job.marker, grace_s=0.0)
+    clean_up_after(job.marker, job.folder, grace_s=0.0)
     return NodeEnd(EndKind.LOST, "the supervisor of the ranks was lost")
 
 

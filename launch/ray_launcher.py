@@ -1,58 +1,52 @@
-"""Trials as Ray actors: one actor a node and trial, which owns the trial's devices there.
-
-The only module that imports Ray.
-"""
+"""Trials as Ray actors: one actor a node and trial, which owns the trial's devices there."""
 
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import psutil
 import ray
 import ray.exceptions
-from ray._private import ray_constants
-from ray._private import worker as ray_worker
 from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import (
-    NodeAffinitySchedulingStrategy,
     PlacementGroupSchedulingStrategy,
 )
 
 from autotune.ports import EndKind, Placement, TrialEnd, TrialRequest
 from launch.capacity import actor_devices, require_room, resource_name, still_taken
 from launch.cluster_settings import ClusterSettings
-from launch.errors import ClusterLost
-from launch.guard import SweepGuard
+from launch.device_ledger import Device, DeviceLedger, describe_unclean
+from launch.errors import DevicesUnavailable
 from launch.launched_trial import LaunchedTrial, combine
 from launch.markers import SWEEP, launch_marker
 from launch.node_job import NodeEnd, node_job
-from launch.node_work import NodeWork, end_marked_processes
-from launch.process_tree import is_alive
-from launch.ray_session import (
-    environment,
-    local_ray_environment,
-    make_session_folder,
-    require_listener,
-    sigterm_handler_kept,
-)
+from launch.node_work import NodeWork
+from launch.ray_connection import OWNER_GONE_GRACE_S, RayConnection
+from launch.ray_quarantine import Quarantine
 from launch.trial_files import ask_to_finish, write_trial_files
 
-_logger = logging.getLogger(__name__)
-
-_OBJECT_STORE_BYTES = 128 << 20
 _LOOK_S = 0.5
-_DAEMONS = frozenset({"gcs_server", "raylet"})
 _LOOPBACK = "127.0.0.1"
-_OWNER_GONE_GRACE_S = 3.0
 _ACTOR_CALLS = 4  # a run, a stop and a lease at the same time
 
-_NodeActor = ray.remote(max_restarts=0, max_task_retries=0, max_concurrency=_ACTOR_CALLS)(NodeWork)
+_SLOTS_HOLD_S = 2.0  # before nodes that have joined or left are looked for again
+_LATE_SUSPECTS = 64  # ended trials whose devices are remembered
+
+
+class _RayNodeWork(NodeWork):
+    """The work of a node, by the name that Ray has for it."""
+
+    def __init__(self) -> None:
+        super().__init__(ray.get_runtime_context().get_node_id())
+
+
+_NodeActor = ray.remote(max_restarts=0, max_task_retries=0, max_concurrency=_ACTOR_CALLS)(
+    _RayNodeWork
+)
 
 
 class RayLauncher:
@@ -75,7 +69,13 @@ class RayLauncher:
         self._ended: list[TrialEnd] = []
         self._launches = itertools.count()
         self._idle: list[tuple[Placement, Any]] = []
-        self._session = _Session(settings, self._sweep)
+        self._session = RayConnection(settings, self._sweep)
+        self._ledger = DeviceLedger()
+        self._quarantine = Quarantine(settings.device)
+        self._devices: dict[int, tuple[Device, ...]] = {}  # of trials that ended lately, by rank
+        self._notices: list[str] = []
+        self._without_slots_since: float | None = None
+        self._counted_at = time.monotonic()
         try:
             self._slots = self._count_slots()
         except BaseException:
@@ -85,6 +85,13 @@ class RayLauncher:
     @property
     def slots(self) -> int:
         """How many trials the devices hold at once, at most `max_concurrent_trials`."""
+        now = time.monotonic()
+        if self._session.is_up and now > self._counted_at + _SLOTS_HOLD_S:
+            self._counted_at = now
+            try:
+                self._slots = self._count_slots()
+            except DevicesUnavailable:
+                self._slots = 0
         return self._slots
 
     def now(self) -> float:
@@ -98,7 +105,7 @@ class RayLauncher:
         `ClusterLost` when Ray died and cannot be started again.
         """
         self._session.revive()
-        _require_room(request.placement)
+        _require_room(request.placement, self._ledger)
         write_trial_files(request, self._added)
         self._running[request.trial] = self._submit(request)
 
@@ -112,6 +119,7 @@ class RayLauncher:
         while True:
             left = until - time.monotonic()
             self._look(min(max(left, 0.0), _LOOK_S))
+            self._require_slots()
             if self._ended or left <= 0:
                 break
         ended, self._ended = tuple(self._ended), []
@@ -135,13 +143,24 @@ class RayLauncher:
             else:
                 ray.kill(actor)
 
+    def suspect(self, trial: int, rank: int | None) -> None:
+        """Counts a failure against the device of the rank, where the launcher still knows it."""
+        devices = self._devices.pop(trial, ())
+        if rank is not None and rank < len(devices):
+            self._leave_out(self._ledger.strike(devices[rank]))
+
+    def notices(self) -> Sequence[str]:
+        """What has happened to the cluster and its devices since the last call."""
+        notices, self._notices = tuple(self._notices), []
+        return notices
+
     def close(self) -> None:
         """Ends the running trials, and Ray where this launcher started it. May be repeated."""
         for trial in tuple(self._running):
             self.stop(trial)
         limits = [one.request.deadlines for one in self._running.values()]
         grace_s = max((one.stop_grace_s for one in limits), default=0.0)
-        until = time.monotonic() + grace_s + _OWNER_GONE_GRACE_S
+        until = time.monotonic() + grace_s + OWNER_GONE_GRACE_S
         while self._running and time.monotonic() < until:
             self._look(_LOOK_S)
         self._running.clear()
@@ -153,9 +172,9 @@ class RayLauncher:
         towards = _LOOPBACK if placement.nodes == 1 else self._session.host
         meeting = actors[0].lease_meeting.remote(towards)
         marker = launch_marker(self._sweep, next(self._launches))
-        env = {**self._environment, SWEEP: self._sweep}
+        env, floors = {**self._environment, SWEEP: self._sweep}, self._ledger.floors()
         runs = {
-            actor.run.remote(node_job(request, node, env, marker), meeting): node
+            actor.run.remote(node_job(request, node, env, marker, floors), meeting): node
             for node, actor in enumerate(actors)
         }
         return LaunchedTrial(request, marker, self.now(), actors, meeting, runs, group)
@@ -205,7 +224,7 @@ class RayLauncher:
         end = _result(run)
         if end is None:
             end = NodeEnd(EndKind.LOST, "the Ray worker of the trial, or its node, was lost")
-            self._session.end_processes(trial.marker)
+            self._session.end_processes(trial)
         trial.note_end(node, end)
         if end.kind is not EndKind.FINISHED:
             for other in trial.runs.values():
@@ -213,6 +232,7 @@ class RayLauncher:
                 actor.stop.remote(trial.marker)
         if trial.is_over:
             self._finish(trial)
+            self._note_devices(trial)
 
     def _finish(self, trial: LaunchedTrial) -> None:
         placement = trial.request.placement
@@ -223,12 +243,32 @@ class RayLauncher:
         del self._running[trial.request.trial]
         self._ended.append(combine(trial, self.now()))
 
+    def _note_devices(self, trial: LaunchedTrial) -> None:
+        """Remembers who had which device, and leaves out those that stay unclean."""
+        ends = [trial.ends[node] for node in sorted(trial.ends)]
+        used = tuple((end.place, state.name) for end in ends for state in end.devices)
+        self._devices[trial.request.trial] = used
+        while len(self._devices) > _LATE_SUSPECTS:
+            del self._devices[next(iter(self._devices))]
+        for end in ends:
+            if any(not state.is_clean for state in end.devices):
+                self._notices.append(describe_unclean(end.devices))
+            self._leave_out(self._ledger.note(end.place, end.devices))
+
+    def _leave_out(self, devices: Sequence[Device]) -> None:
+        if not devices:
+            return
+        self._release_idle()
+        for device in devices:
+            self._notices.append(self._quarantine.leave_out(device))
+        self._counted_at = -_SLOTS_HOLD_S  # count anew
+
     def _lose_all(self) -> None:
         """Ray itself has died: so have the actors, and the supervisors end their ranks."""
         self._session.stop()
         self._idle.clear()
         for trial in tuple(self._running.values()):
-            self._session.end_processes(trial.marker)
+            self._session.end_processes(trial)
             for node in trial.runs.values():
                 trial.note_end(node, NodeEnd(EndKind.LOST, "Ray on this host has died"))
             del self._running[trial.request.trial]
@@ -246,118 +286,18 @@ class RayLauncher:
     def _count_slots(self) -> int:
         settings = self._settings
         placement = Placement(settings.nodes_per_trial, settings.devices_per_node, settings.device)
-        return min(_require_room(placement), settings.max_concurrent_trials)
+        return min(_require_room(placement, self._ledger), settings.max_concurrent_trials)
 
-
-class _Session:
-    """The connection to Ray, and the guard of what was started for it."""
-
-    def __init__(self, settings: ClusterSettings, sweep: str) -> None:
-        self._settings = settings
-        self._sweep = sweep
-        self._daemons: list[psutil.Process] = []
-        self._guard: SweepGuard | None = None
-        self._starts = 0
-        self._up = False
-        if not self.is_shared:
-            self._guard = SweepGuard.start(sweep, make_session_folder())
-        self.revive()
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether the cluster is not ours."""
-        return self._settings.address is not None
-
-    @property
-    def host(self) -> str:
-        """The host that runs the cluster's head."""
-        address: str = ray.get_runtime_context().gcs_address
-        return address.rsplit(":", 1)[0]
-
-    def revive(self) -> None:
-        """Starts or joins Ray unless that is done. Raises `ClusterLost`."""
-        if self._up:
+    def _require_slots(self) -> None:
+        """Raises `DevicesUnavailable` where a cluster has held no trial for too long."""
+        if self.slots or self._running or not self._session.is_up:
+            self._without_slots_since = None
             return
-        ray_worker.print_to_stdstream = _log_message
-        try:
-            if self.is_shared:
-                self._join()
-            else:
-                self._start()
-        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
-            self.close()
-            where = f"at {self._settings.address}" if self.is_shared else "on this host"
-            raise ClusterLost(
-                f"no Ray {where}: {error}. See `ray status`, or leave cluster.address empty "
-                "to have one started on this host"
-            ) from error
-        self._up = True
-
-    def _join(self) -> None:
-        require_listener(str(self._settings.address))
-        with sigterm_handler_kept():
-            ray.init(
-                address=self._settings.address, log_to_driver=False, logging_level=logging.ERROR
-            )
-
-    def _start(self) -> None:
-        assert self._guard is not None
-        self._starts += 1
-        folder = self._guard.folder / str(self._starts)
-        folder.mkdir()
-        settings = self._settings
-        cpus = settings.devices_per_trial if settings.device == "cpu" else 1
-        ray_constants.ENABLE_RAY_CLUSTER = False  # as RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0
-        with environment(local_ray_environment(self._sweep, folder)), sigterm_handler_kept():
-            ray.init(
-                address="local",
-                num_cpus=cpus * settings.max_concurrent_trials,
-                include_dashboard=False,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                object_store_memory=_OBJECT_STORE_BYTES,
-                _temp_dir=str(folder),
-            )
-        children = psutil.Process().children()
-        self._daemons = [one for one in children if one.name() in _DAEMONS]
-
-    def has_died(self) -> bool:
-        """Whether a process of our own Ray has died, without which it cannot go on.
-
-        Asked before Ray notices: it takes 15 s for a raylet, and ends this very process
-        60 s after the death of the GCS server.
-        """
-        return self._up and not all(map(is_alive, self._daemons))
-
-    def end_processes(self, marker: str) -> None:
-        """Ends what is left of a launch whose actor is gone, on every node that still lives."""
-        if not self.is_shared:
-            end_marked_processes(marker, _OWNER_GONE_GRACE_S)
-            return
-        tasks = [
-            _end_marked_processes.options(
-                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-            ).remote(marker, _OWNER_GONE_GRACE_S)
-            for node in ray.nodes()
-            if node["Alive"]
-        ]
-        done, _ = ray.wait(tasks, num_returns=len(tasks), timeout=30.0)
-        del done  # a node that does not answer is gone, with all that ran on it
-
-    def stop(self) -> None:
-        """Leaves Ray, and ends it where it is ours."""
-        if self._up:
-            self._up = False
-            ray.shutdown()
-
-    def close(self) -> None:
-        """Leaves Ray for good. May be repeated."""
-        self.stop()
-        if self._guard is not None:
-            self._guard.close()
-
-
-_end_marked_processes = ray.remote(num_cpus=0, max_retries=0)(end_marked_processes)
+        now = time.monotonic()
+        if self._without_slots_since is None:
+            self._without_slots_since = now
+        if now > self._without_slots_since + self._settings.wait_for_devices_s:
+            self._count_slots()
 
 
 def _grouped(placement: Placement) -> tuple[Any, list[Any]]:
@@ -371,14 +311,15 @@ def _grouped(placement: Placement) -> tuple[Any, list[Any]]:
     ]
 
 
-def _require_room(placement: Placement) -> int:
+def _require_room(placement: Placement, ledger: DeviceLedger) -> int:
     """How many trials of this kind the cluster holds, at least one or `DevicesUnavailable`."""
-    return require_room(placement, [node["Resources"] for node in ray.nodes() if node["Alive"]])
-
-
-def _log_message(message: Mapping[str, Any], **_: Any) -> None:
-    """Takes the place of a function of Ray that prints messages of its daemons to stdout."""
-    _logger.info("%s: %s", message.get("pid"), " ".join(message.get("lines", ())))
+    name = resource_name(placement.device)
+    nodes = []
+    for node in ray.nodes():
+        if node["Alive"]:
+            left = node["Resources"].get(name, 0) - ledger.left_out(node["NodeID"])
+            nodes.append({**node["Resources"], name: left})
+    return require_room(placement, nodes)
 
 
 def _result(run: Any) -> NodeEnd | None:

@@ -81,6 +81,7 @@ class SimulatedLauncher:
         self._now = starts_at
         self._running: dict[int, _Running] = {}
         self._stopped: list[TrialEnd] = []
+        self.suspected: list[tuple[int, int | None]] = []
 
     @property
     def slots(self) -> int:
@@ -137,6 +138,14 @@ class SimulatedLauncher:
             trial, EndKind.STOPPED, "the trial was stopped", running.started_at, self._now, exits
         )
         self._stopped.append(end)
+
+    def suspect(self, trial: int, rank: int | None) -> None:
+        """Remembers it in `suspected`."""
+        self.suspected.append((trial, rank))
+
+    def notices(self) -> Sequence[str]:
+        """None: nothing happens that was not asked for."""
+        return ()
 
     def close(self) -> None:
         """Forgets what still runs. May be repeated."""

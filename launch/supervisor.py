@@ -27,6 +27,7 @@ import psutil
 from autotune.measure.logs.formats import format_of
 from autotune.measure.logs.rates import Batch
 from autotune.ports import Deadlines, EndKind, RankExit
+from launch.leftovers import Leftovers
 from launch.node_job import Meeting, NodeEnd, NodeJob
 from launch.printed_records import PrintedRecords
 from launch.process_memory import ProcessMemory
@@ -50,6 +51,8 @@ NOT_STARTED_CODE = 127
 
 _LONGEST_LOOK_S = 2.0
 _SILENT = 3
+# How often what ranks have open is looked at, and how long they are said to start, in seconds.
+_LEFTOVERS_OFTEN_S, _LEFTOVERS_SELDOM_S, _STARTING_S = 1.0, 10.0, 30.0
 _OUTPUT, _OWNER, _WAKE = "output", "owner", "wake"
 
 
@@ -72,6 +75,8 @@ class Supervisor:
         self._followers = [RecordFollower(path) for path in _record_files(job)]
         self._printed = _printed_records(job)
         self._memory = ProcessMemory() if job.watches_memory else None
+        self._leftovers = Leftovers(job.leftovers, time.time())
+        self._leftovers_due = 0.0
         self._asked_to_end: NodeEnd | None = None
         self._ending = False
         self._launched_at = 0.0
@@ -141,12 +146,21 @@ class Supervisor:
             self._note(ranks, follower.new_events(), now)
         if self._memory is not None:
             self._memory.look(self._starter.running)
+        self._look_for_leftovers(now)
         everyone = self._progress.values()
         running = [one for one in everyone if one.rank not in self._exits]
         wait = current_wait(self._launched_at, running, everyone, self._deadlines)
         if now >= wait.until:
             return NodeEnd(EndKind.HUNG, wait.reason)
-        return min(wait.until, now + self._look_every_s)
+        return min(wait.until, now + self._look_every_s, self._leftovers_due)
+
+    def _look_for_leftovers(self, now: float) -> None:
+        """Often while the ranks start, when most is opened, and seldom later: it costs time."""
+        if now < self._leftovers_due:
+            return
+        is_starting = now < self._launched_at + _STARTING_S
+        self._leftovers_due = now + (_LEFTOVERS_OFTEN_S if is_starting else _LEFTOVERS_SELDOM_S)
+        self._leftovers.look(process.pid for process in descendants())
 
     def _note(self, ranks: Iterable[int], events: Sequence[str], now: float) -> None:
         for rank in ranks:
@@ -214,6 +228,7 @@ class Supervisor:
                     self._memory.note_end(rank, usage)
 
     def _end_processes(self) -> list[psutil.Process]:
+        self._leftovers.look(process.pid for process in descendants())
         self._reap()
         self._ending = True
         grace_s = self._job.deadlines.stop_grace_s
@@ -226,6 +241,8 @@ class Supervisor:
 
         survivors = end_all(left, grace_s, GIVE_UP_S, pause=self._look)
         self._reap()
+        if not survivors:
+            self._leftovers.remove()
         for output in self._outputs.values():
             output.close()
         if self._printed is not None:

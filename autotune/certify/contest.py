@@ -1,7 +1,9 @@
 """The finalists and the baseline, run again in turns.
 
 Runs are interleaved (A B C, C B A, ...) so that a machine that changes meanwhile changes for
-all of them alike, and points are compared by the ratio of their times within a round.
+all of them alike, and points are compared by the ratio of their times within a round. Where the
+devices hold several runs at once, they go on side by side: machines that differ widen the interval
+then, and favour nobody, since who runs where changes from round to round.
 """
 
 from __future__ import annotations
@@ -138,19 +140,32 @@ class Contest:
         ratio = self.ratio(point, leader)
         return ratio is not None and ratio.ci95 is not None and ratio.ci95[0] > 1
 
-    def next_run(self, rules: ContestRules) -> tuple[int, Point] | None:
-        """The round and the point that run next, None when the contest is decided."""
+    def next_runs(self, rules: ContestRules) -> list[tuple[int, Point]]:
+        """Rounds and who has yet to run in them, in turn; empty when the contest is decided.
+
+        The first rounds are run in any case, so all of them are there at once, and of the others
+        one at a time.
+        """
         if len(self.points) < 2:
-            return None
-        alive = self.alive(rules)
-        for number in range(rules.max_rounds):
-            if number >= rules.min_rounds and self._is_decided(alive, number, rules):
-                return None
-            for point in alive if number % 2 == 0 else reversed(alive):
-                given_up = self.lost.get((point, number), 0) >= _ATTEMPTS
-                if number not in self.runs[point] and not given_up:
-                    return number, point
-        return None
+            return []
+        alive, certain = self.alive(rules), min(rules.min_rounds, rules.max_rounds)
+        first = [run for n in range(certain) for run in self._waiting(alive, n)]
+        if first:
+            return first
+        for number in range(certain, rules.max_rounds):
+            if self._is_decided(alive, number, rules):
+                return []
+            if waiting := self._waiting(alive, number):
+                return waiting
+        return []
+
+    def _waiting(self, alive: Sequence[Point], number: int) -> list[tuple[int, Point]]:
+        turns = alive if number % 2 == 0 else reversed(alive)
+        return [(number, point) for point in turns if self._is_to_run(point, number)]
+
+    def _is_to_run(self, point: Point, number: int) -> bool:
+        given_up = self.lost.get((point, number), 0) >= _ATTEMPTS
+        return number not in self.runs[point] and not given_up
 
     def _is_decided(self, alive: Sequence[Point], rounds: int, rules: ContestRules) -> bool:
         """Whether, with so many rounds finished, more would not tell more."""

@@ -109,10 +109,6 @@ class Results:
                 found.append((standing, reason))
         return found
 
-    def next_recheck(self) -> Point | None:
-        """The point that is measured once more, None when there is none left."""
-        return next(iter(self._to_recheck), None)
-
     @property
     def may_recheck_while_searching(self) -> bool:
         """Whether a point may be measured once more before the search is over."""
@@ -126,10 +122,10 @@ class Results:
     @property
     def rechecks_left(self) -> int:
         """How many points are to be measured once more, as things stand."""
-        return len(self._to_recheck)
+        return len(self.to_recheck)
 
     @property
-    def _to_recheck(self) -> list[Point]:
+    def to_recheck(self) -> list[Point]:
         """The fastest of the points within reach, as many as the settings allow."""
         return self.within_reach[: max(self._rechecks_allowed - len(self._rechecks), 0)]
 
@@ -207,16 +203,26 @@ class Results:
         return Contest.of(points, self.repeats, self.spread)
 
 
-def next_repeat(results: Results) -> tuple[Role, Point, int] | None:
-    """The run that certification needs next, with its round; None when it is through.
+NextRun = tuple[Role, Point, int]
+"""Why a point runs again, the point, and the round."""
 
-    First the points that deserve another look, then the contest.
+
+def next_repeats(results: Results) -> list[NextRun]:
+    """The runs that certification needs next, in their order; empty when it is through.
+
+    None of them depends on another, so that they may go on side by side. First the points that
+    deserve another look, then the contest, round by round.
     """
     settings = results.settings
     if not settings.enabled:
-        return None
-    point = results.next_recheck()
-    if point is not None:
-        return Role.RECHECK, point, 0
-    following = results.contest.next_run(settings.rules)
-    return None if following is None else (Role.CERTIFY, following[1], following[0])
+        return []
+    again = results.to_recheck
+    if again:
+        return [(Role.RECHECK, point, 0) for point in again]
+    runs = results.contest.next_runs(settings.rules)
+    return [(Role.CERTIFY, point, number) for number, point in runs]
+
+
+def next_repeat(results: Results) -> NextRun | None:
+    """The first of `next_repeats`, None when certification is through."""
+    return next(iter(next_repeats(results)), None)

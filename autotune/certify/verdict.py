@@ -66,7 +66,7 @@ def verdict_of(results: Results) -> Verdict | None:
         return None
     contest = results.contest
     has_run = contest.points and all(contest.times(point) for point in contest.points)
-    if has_run and contest.next_run(results.settings.rules) is None:
+    if has_run and not contest.next_runs(results.settings.rules):
         return _of_contest(results)
     return _of_trials(results, best)
 

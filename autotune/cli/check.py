@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from autotune.cli.arguments import Invocation
-from autotune.cli.wiring import Problem, check_devices, compose_problem
+from autotune.cli.wiring import Problem, check_devices, compose_problem, look_ahead
 from autotune.config.quantities import format_bytes
 from autotune.errors import ExitCode
 from autotune.predict.settings import understood
@@ -45,6 +45,8 @@ def check(invocation: Invocation) -> int:
     for line in _memory(problem):
         console.print(line, highlight=False, markup=False)
     console.print(devices)
+    for warning in look_ahead(config):
+        console.print(f"[yellow]note:[/] {escape(warning)}", highlight=False)
     plan = problem.measurement
     console.print(
         f"a trial: {plan.warmup_steps} steps that warm up and measure memory, then at most "

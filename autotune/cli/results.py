@@ -18,6 +18,7 @@ from autotune.export import ExportContext, best_document
 from autotune.ports import ExportPaths
 from autotune.report.markdown import ReportContext, report_markdown
 from autotune.report.table import trials_table
+from autotune.study.events import read_events
 from autotune.study.files import write_atomically
 from autotune.study.yaml_text import to_yaml
 
@@ -66,6 +67,7 @@ def write_report(study: KeptStudy) -> None:
         study_dir=str(study.paths.root),
         device=config.cluster.device,
         environment=study.identity.environment,
+        events=read_events(study.paths.events),
     )
     write_atomically(study.paths.report_markdown, report_markdown(study.results, context))
     table = trials_table(study.records, [p.name for p in space.parameters], space.baseline)

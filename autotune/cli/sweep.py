@@ -12,11 +12,19 @@ from autotune.certify.results import next_repeat
 from autotune.certify.verdict import verdict_of
 from autotune.cli.arguments import Invocation
 from autotune.cli.interrupt import interrupt_on_sigterm
+from autotune.cli.noting import warnings_noted
 from autotune.cli.results import write_best, write_report
 from autotune.cli.studies import KeptStudy, read_study
 from autotune.cli.take_over import OlderStudyGoneError, knowledge_with, transfer_of
 from autotune.cli.view import ConsoleView, describe_best, summary_line
-from autotune.cli.wiring import Problem, check_devices, compose_problem, make_launcher, probe
+from autotune.cli.wiring import (
+    Problem,
+    check_devices,
+    compose_problem,
+    look_ahead,
+    make_launcher,
+    probe,
+)
 from autotune.errors import ExitCode
 from autotune.ports import Launcher
 from autotune.report.gate import GateSummary
@@ -24,6 +32,7 @@ from autotune.report.markdown import challenge
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
 from autotune.search.gate import MemoryGatekeeper
+from autotune.study.events import Event, append_event
 from autotune.study.identity import Identity
 from autotune.study.lock import is_locked, refuse_second_sweep, sweep_lock
 from autotune.study.paths import StudyPaths
@@ -37,7 +46,8 @@ from autotune.study.study import (
 )
 from autotune.sweep.bench import Bench
 from autotune.sweep.loop import Sweep, SweepEnd
-from autotune.sweep.progress import Progress, finished_progress
+from autotune.sweep.noted import NotedListener
+from autotune.sweep.progress import Listener, Progress, finished_progress
 from autotune.sweep.runner import Runner
 
 
@@ -67,13 +77,19 @@ def sweep(invocation: Invocation) -> int:
         write_best(kept)
         write_report(kept)
         return _conclude(console, SweepEnd.TRIALS_USED, kept)
+    warnings = look_ahead(config)
     with contextlib.ExitStack() as stack:
         stack.enter_context(interrupt_on_sigterm())
         console.print(f"[bold]{config.model.name}[/]: {problem.space.size_text} legal points")
         # Before anything is written: a cluster that cannot be had must leave no study behind.
         launcher = stack.enter_context(contextlib.closing(make_launcher(config)))
         stack.enter_context(sweep_lock(paths.lock))
-        study = _open_study(problem, identity, paths)
+
+        def note(text: str) -> None:
+            append_event(paths.events, Event(launcher.now(), text))
+
+        stack.enter_context(warnings_noted(note))
+        study = stack.enter_context(contextlib.closing(_open_study(problem, identity, paths)))
         if transfer is not None and not study.records:
             study.take_over(transfer.measured)
             console.print(escape(transfer.explanation), soft_wrap=True)
@@ -84,15 +100,17 @@ def sweep(invocation: Invocation) -> int:
 
         export_best()
         view = stack.enter_context(ConsoleView(console))
-        view.said(_greeting(study, config.study.name))
+        listener = NotedListener(view, note)
+        for text in (_greeting(study, config.study.name), *warnings):
+            listener.said(text)
         run = Sweep(
             study=study,
-            bench=_make_bench(problem, study, launcher, view),
+            bench=_make_bench(problem, study, launcher, listener),
             launcher=launcher,
             sampler=sampler,
             plan=problem.sweep_plan,
             knowledge=knowledge,
-            listener=view,
+            listener=listener,
             changed=export_best,
             first=list(transfer.proposals) if transfer is not None else [],
             gatekeeper=gatekeeper if problem.has_memory_gate else None,
@@ -102,14 +120,14 @@ def sweep(invocation: Invocation) -> int:
         except KeyboardInterrupt:
             view.stopping()
             launcher.close()
-            view.said(_stopped(run.stop("interrupted: stopped by the user"), config.study.name))
+            listener.said(_stopped(run.stop("interrupted: stopped by the user"), config.study.name))
             write_report(read_study(paths.root))
             return ExitCode.STOPPED
         write_report(read_study(paths.root))
     return _conclude(console, end, read_study(paths.root))
 
 
-def _make_bench(problem: Problem, study: Study, launcher: Launcher, view: ConsoleView) -> Bench:
+def _make_bench(problem: Problem, study: Study, launcher: Launcher, listener: Listener) -> Bench:
     """What runs trials and keeps their results in the study."""
     config, plan = problem.config, problem.sweep_plan
     runner = Runner(
@@ -122,7 +140,7 @@ def _make_bench(problem: Problem, study: Study, launcher: Launcher, view: Consol
         problem.space.baseline,
     )
     budget = ProfileBudget(study.paths, plan.profiles.budget_bytes)
-    return Bench(study, runner, plan, view, budget)
+    return Bench(study, runner, plan, listener, budget)
 
 
 def _is_done(problem: Problem, paths: StudyPaths) -> bool:
@@ -156,13 +174,13 @@ def _greeting(study: Study, name: str) -> str:
         state = f"is new, with {taken} results taken over"
     else:
         state = f"goes on after {study.finished} finished trials"
-    return escape(f"study {name} {state}, in {study.paths.root}")
+    return f"study {name} {state}, in {study.paths.root}"
 
 
 def _stopped(trials: list[int], name: str) -> str:
     numbers = ", ".join(map(str, trials))
     lost = f"; trial {numbers} was running, and its point is tried again" if trials else ""
-    return escape(f"stopped{lost}. The same command goes on with the study {name}.")
+    return f"stopped{lost}. The same command goes on with the study {name}."
 
 
 def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:

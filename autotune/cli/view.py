@@ -67,8 +67,8 @@ class ConsoleView:
             self._live.update(panel(progress))
 
     def said(self, message: str) -> None:
-        """A line that stays."""
-        self._line(message)
+        """A line that stays. message: plain text."""
+        self._line(escape(message))
 
     def stopping(self) -> None:
         """Takes the panel away: from here on lines are all there is."""

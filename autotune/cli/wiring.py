@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -232,6 +233,16 @@ def check_devices(config: Config) -> str:
             f"give {fewer}another cluster.device, or cluster.address=HOST:PORT"
         )
     return f"devices: {wanted} {config.cluster.device} a trial, on this machine"
+
+
+def look_ahead(config: Config) -> list[str]:
+    """What a person should know before a sweep costs time. Raises UserError for what ends it."""
+    from launch.preflight import Room, preflight
+
+    rooms = [Room(config.study_dir, "study.dir", config.profile.disk_budget_bytes)]
+    is_local = config.cluster.address is None
+    device = config.cluster.placement.device
+    return preflight(rooms, device, os.environ, is_local=is_local)
 
 
 def make_launcher(config: Config) -> Launcher:

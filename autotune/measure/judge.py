@@ -151,7 +151,7 @@ def _failure(
     found = diagnose(told, end, device=settings.device, is_baseline=evidence.is_baseline)
     if found is None:
         return None
-    failure = Failure(found.kind.value, found.policy.value, found.advice, found.where)
+    failure = Failure(found.kind.value, found.policy.value, found.advice, found.where, found.rank)
     return Outcome(found.status, found.reason, failure=failure)
 
 

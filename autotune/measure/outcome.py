@@ -53,12 +53,19 @@ class Failure:
     """Why a trial came to nothing, by kind, and what follows (`autotune.measure.failures`).
 
     advice: what a person does next. where: the file of the trial's folder that has the words.
+    rank: where it began, None where that is not known.
     """
 
     kind: str
     policy: str
     advice: str
     where: str
+    rank: int | None = None
+
+    @property
+    def is_of_device(self) -> bool:
+        """Whether the device, or the machine, is to blame."""
+        return self.policy == "suspect_device"
 
     @property
     def stops_sweep(self) -> bool:

@@ -23,8 +23,10 @@ from autotune.report.cells import (
 from autotune.report.certification import certification_section, drift_section
 from autotune.report.failures import failures_section
 from autotune.report.gate import gate_section
+from autotune.report.night import night_section
 from autotune.space.point import Point, plain
 from autotune.study.best import count_by_status, record_of, spent_s
+from autotune.study.events import Event
 from autotune.study.trial_record import TrialRecord
 
 _FASTEST = 10
@@ -32,7 +34,10 @@ _FASTEST = 10
 
 @dataclass(frozen=True)
 class ReportContext:
-    """What a report says besides the results. legal_points: their number, for a person."""
+    """What a report says besides the results.
+
+    legal_points: their number, for a person. events: what was said while the study ran.
+    """
 
     study: str
     model: str
@@ -44,6 +49,7 @@ class ReportContext:
     study_dir: str
     device: str
     environment: Mapping[str, Any]
+    events: Sequence[Event] = ()
 
 
 def report_markdown(results: Results, context: ReportContext) -> str:
@@ -60,6 +66,7 @@ def report_markdown(results: Results, context: ReportContext) -> str:
         drift_section(results),
         _losses(results),
         failures_section(records),
+        night_section(results, context.events),
         gate_section(records),
         _next(verdict, context),
         _trials(records, context),

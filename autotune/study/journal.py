@@ -5,12 +5,24 @@ The database can be rebuilt from the first.
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
 
 from autotune.errors import UserError
+
+
+class DiskFullError(UserError):
+    """There is no room for a result."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        super().__init__(
+            f"the disk is full: {path} has no room for the result of trial {number}. All earlier "
+            "results are kept. Make room and type the same command: it goes on, and runs that "
+            "point again"
+        )
 
 
 class JournalEntry(Protocol):
@@ -85,13 +97,23 @@ class Journal(Generic[Entry]):
         return len(content) - keep
 
     def append(self, *records: Entry) -> None:
-        """Adds finished trials; they are on the disk when this returns."""
+        """Adds finished trials; they are on the disk when this returns.
+
+        Raises `DiskFullError` with the file as it was before.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         line = b"".join(record.to_line().encode("utf-8") + b"\n" for record in records)
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            while line:
-                line = line[os.write(descriptor, line) :]
-            os.fsync(descriptor)
+            before = os.fstat(descriptor).st_size
+            try:
+                while line:
+                    line = line[os.write(descriptor, line) :]
+                os.fsync(descriptor)
+            except OSError as error:
+                os.ftruncate(descriptor, before)
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                raise DiskFullError(self.path, records[0].number) from None
         finally:
             os.close(descriptor)

@@ -52,14 +52,24 @@ def refuse_second_sweep(path: Path) -> NoReturn:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a sweep holds the study now, by what its holder wrote down.
+    """Whether a sweep holds the study now.
 
-    The lock itself is not tried: for that moment a starting sweep would find it taken.
+    On this host by what its holder wrote down: the lock itself is not tried, since for that
+    moment a starting sweep would find it taken. Of another host only the lock tells, which goes
+    with its holder; what is written down stays when that was killed.
     """
     holder = _holder(holder_file(path))
     if holder is None:
         return False
-    return holder["host"] != socket.gethostname() or bool(psutil.pid_exists(holder["pid"]))
+    if holder["host"] == socket.gethostname():
+        return bool(psutil.pid_exists(holder["pid"]))
+    lock = FileLock(path, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout:
+        return True
+    lock.release()
+    return False
 
 
 def _read_holder(path: Path) -> str:

@@ -33,6 +33,11 @@ class StudyPaths:
         return self.root / "repeats.jsonl"
 
     @property
+    def events(self) -> Path:
+        """What a person was told while the study ran."""
+        return self.root / "events.jsonl"
+
+    @property
     def best(self) -> Path:
         """The best feasible configuration so far."""
         return self.root / "best.yaml"

@@ -156,6 +156,11 @@ class Study:
             point for number, point in self.store.interrupted() if self.paths.trial(number).exists()
         ]
 
+    def close(self) -> None:
+        """Lets go of the database, so that another sweep may claim the study."""
+        if self.store.copy is not None:
+            self.store.copy.close()
+
     def close_running(self, reason: str) -> None:
         """Closes trials that have no result; their points may be tried again."""
         self.store.close_open(reason)

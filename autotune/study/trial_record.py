@@ -210,7 +210,10 @@ def outcome_from(entry: Mapping[str, Any]) -> Outcome:
 def _failure(value: object) -> Failure | None:
     if not isinstance(value, Mapping):
         return None
-    return Failure(*(str(value.get(name) or "") for name in ("kind", "policy", "advice", "where")))
+    kind, policy, advice, where = (
+        str(value.get(name) or "") for name in ("kind", "policy", "advice", "where")
+    )
+    return Failure(kind, policy, advice, where, _count(value.get("rank")))
 
 
 def _passed_over(value: object) -> Point | None:

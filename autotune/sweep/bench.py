@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from autotune.certify.results import Results
@@ -94,8 +95,9 @@ class Bench:
 
     def start_repeat(self, role: Role, point: Point, round_: int) -> None:
         """Launches another run of a measured point."""
-        number = 1 + max((repeat.number for repeat in self.study.repeats), default=-1)
-        number += sum(trial.role is not None for trial in self._running.values())
+        kept = [repeat.number for repeat in self.study.repeats]
+        running = [trial.trial for trial in self._running.values() if trial.role is not None]
+        number = 1 + max([*kept, *running], default=-1)
         self._contest_key = self.results.contest.key if role is Role.CERTIFY else ""
         full = self.plan.profiles.full if role is Role.CERTIFY and round_ == 0 else None
         self._start(
@@ -142,6 +144,9 @@ class Bench:
 
     def _keep(self, result: RunResult) -> TrialRecord | Repeat:
         trial = self._running.pop(result.order.number)
+        failure = result.outcome.failure
+        if failure is not None and failure.is_of_device:
+            self.runner.launcher.suspect(result.order.number, failure.rank)
         record = TrialRecord(
             trial=trial.trial,
             parameters=trial.point,
@@ -169,10 +174,11 @@ class Bench:
         for message in self.budget.make_room(self.study.records, keep):
             self.listener.said(message)
 
-    def repeats_left(self, trials_left: int) -> int:
-        """About how many repeats are still to come, for an estimate of time.
+    def turns_left(self, trials_left: int, slots: int) -> int:
+        """About how many repeats are still to come one after the other, for an estimate of time.
 
-        While the search goes on nobody knows how many finalists there will be.
+        While the search goes on nobody knows how many finalists there will be. slots: runs that
+        go on side by side.
         """
         settings, results = self.plan.certify, self.results
         if not settings.enabled or results.best is None:
@@ -181,4 +187,5 @@ class Bench:
         entrants = max(len(contest.points), _CONTEST_GUESS) if trials_left else len(contest.points)
         done = sum(len(runs) for runs in contest.runs.values())
         of_contest = settings.rules.min_rounds * entrants - done if entrants > 1 else 0
-        return max(of_contest, 0) + results.rechecks_left
+        turns = max(of_contest, 0) / min(slots, max(entrants, 1)) + results.rechecks_left / slots
+        return math.ceil(turns)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from autotune.certify.doubts import next_doubt, steady_seconds
-from autotune.certify.results import Results, next_repeat
-from autotune.measure.failures.kinds import Policy
+from autotune.certify.results import NextRun, Results, next_repeats
 from autotune.measure.outcome import Failure, Status
 from autotune.ports import Launcher
 from autotune.search.gate import MemoryGatekeeper
@@ -32,13 +32,15 @@ from autotune.sweep.progress import (
 )
 from autotune.sweep.proposer import Proposer
 
-_TICK_S = 0.25
 # Trials that fail one after the other, from the first on, for the same reason: the cause is
 # not in the points.
 _HOPELESS_AFTER = 5
+_NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d+(?:\.\d+)?)\b", re.IGNORECASE)
 _INTERRUPTIONS = 3
 # Of `max_hours`, certification may keep back this share.
 _MOST_RESERVED = 1 / 3
+# Ending processes, exporting and reporting take so long at most: seconds, and share of `max_hours`.
+_CLOSING_S, _CLOSING_SHARE = 10.0, 0.05
 
 
 class SweepEnd(StrEnum):
@@ -56,7 +58,8 @@ class Sweep:
     """The loop. `first` are points that are tried before the sampler is asked.
 
     knowledge: of the space, beforehand. changed: called after every kept result, to export what
-    is best now. gatekeeper: None to launch whatever the sampler proposes.
+    is best now. gatekeeper: None to launch whatever the sampler proposes. tick_s: how long at most
+    nothing is looked at, on the launcher's clock.
     """
 
     study: Study
@@ -69,6 +72,7 @@ class Sweep:
     changed: Callable[[], None]
     first: list[Point] = field(default_factory=list)
     gatekeeper: MemoryGatekeeper | None = None
+    tick_s: float = 0.25
     _queue: list[Point] = field(default_factory=list)
     _started_at: float = 0.0
     _is_blocked: bool = False
@@ -83,8 +87,9 @@ class Sweep:
     def run(self) -> SweepEnd:
         """Runs until the budget or the space is used up, and says which; then certifies.
 
-        Trials that run when the budget ends are finished. An interrupt passes through; the
-        caller closes the launcher and `stop` closes the trials.
+        Trials that run when `max_trials` is reached are finished; those that run when the time is
+        used up are not, and none begins that would not be over by then. An interrupt passes
+        through; the caller closes the launcher and `stop` closes the trials.
         """
         self._started_at = self.launcher.now()
         lost = [r.parameters for r in self.study.records if self._is_open_again(r)]
@@ -99,33 +104,62 @@ class Sweep:
                 "the memory gate refuses every point that is left, since it is not expected to "
                 "fit; memory.gate=false launches them too"
             )
-        if end not in (SweepEnd.HOPELESS, SweepEnd.BLOCKED):
+        if _is_worth_certifying(end):
             self._certify()
         return end
 
     def _search(self) -> SweepEnd:
         while True:
             end = self._launch_what_fits()
-            if not self.bench.running:
-                assert end is not None, "a slot is free and there is no reason to leave it so"
+            if not self.bench.running and end is not None:
                 return end
+            if end is not None and _is_worth_certifying(end):
+                # Devices that are free already need not wait for the slowest of the last trials.
+                self._start_repeats(self._waiting_repeats(Role.RECHECK))
             self._wait()
+            if self._is_time_used():
+                self._cut_off()
+                return SweepEnd.TIME_USED
 
     def _certify(self) -> None:
-        """Rechecks, then the contest, one run at a time."""
-        while (order := next_repeat(self.bench.results)) is not None:
-            left_s = self._time_left_s()
-            if left_s is not None and left_s <= 0:
+        """Rechecks, then the contest, as many runs at a time as the devices hold."""
+        while next_repeats(self.bench.results):
+            if not self.bench.running and not self._has_time_for_a_run():
                 self.listener.said("search.max_hours is used up: the winner is not certified")
                 return
-            self.bench.start_repeat(*order)
-            while self.bench.running:
-                self._wait()
+            self._start_repeats(self._waiting_repeats())
+            self._wait()
+            if self._is_time_used():
+                self._cut_off()
+
+    def _waiting_repeats(self, *roles: Role) -> list[NextRun]:
+        """What certification needs next and does not run yet, of these roles or of all."""
+        under_way = [(trial.role, trial.point, trial.round) for trial in self.bench.running]
+        orders = [order for order in next_repeats(self.bench.results) if order not in under_way]
+        return [order for order in orders if not roles or order[0] in roles]
+
+    def _start_repeats(self, orders: Sequence[NextRun]) -> None:
+        """As many as the devices hold, where there is time for them."""
+        if self._has_time_for_a_run():
+            for order in orders[: max(self.bench.free_slots, 0)]:
+                self.bench.start_repeat(*order)
+
+    def _cut_off(self) -> None:
+        """Gives up what still runs; the launcher ends its processes when it is closed."""
+        numbers = self.stop(f"interrupted: {SweepEnd.TIME_USED.value}")
+        if numbers:
+            trials = ", ".join(map(str, numbers))
+            self.listener.said(
+                f"{SweepEnd.TIME_USED.value} while trial {trials} ran; its point may be tried again"
+            )
 
     def _wait(self) -> None:
-        for record in self.bench.wait(_TICK_S):
-            ended = record if isinstance(record, TrialRecord) else record.record
-            self._heed(ended.outcome.failure)
+        ended = self.bench.wait(self.tick_s)
+        for notice in self.launcher.notices():
+            self.listener.said(notice)
+        for record in ended:
+            trial = record if isinstance(record, TrialRecord) else record.record
+            self._heed(trial.outcome.failure)
             if isinstance(record, TrialRecord):
                 if self._is_open_again(record):
                     self._queue.append(record.parameters)
@@ -142,7 +176,7 @@ class Sweep:
             return
         if failure.stops_sweep:
             self._is_blocked = True
-        if failure.stops_sweep or failure.policy == Policy.SUSPECT_DEVICE:
+        if failure.stops_sweep or failure.is_of_device:
             self.listener.said(failure.advice)
 
     def stop(self, reason: str) -> list[int]:
@@ -165,10 +199,10 @@ class Sweep:
                 study.records,
                 running,
                 max(min(self._trials_left(), self._unseen_count() - self._skipped_count()), 0),
-                self.launcher.slots,
+                max(self.launcher.slots, 1),
                 self._time_left_s(),
                 now,
-                self.bench.repeats_left(self._trials_left()),
+                self.bench.turns_left(self._trials_left(), max(self.launcher.slots, 1)),
             ),
             now=now,
         )
@@ -228,6 +262,8 @@ class Sweep:
         left_s = self._time_left_s()
         if left_s is not None and left_s <= self._reserved_s():
             return SweepEnd.TIME_USED
+        if not self._has_time_for_a_run():
+            return SweepEnd.TIME_USED
         if not self._queue and self._unseen_count() <= 0:
             return SweepEnd.SPACE_USED
         if is_hopeless(self.study.records):
@@ -241,8 +277,18 @@ class Sweep:
     def _time_left_s(self) -> float | None:
         if self.plan.search.max_hours is None:
             return None
+        whole = self.plan.search.max_hours * 3600
         used = self.launcher.now() - self._started_at
-        return self.plan.search.max_hours * 3600 - used
+        return whole - min(_CLOSING_S, _CLOSING_SHARE * whole) - used
+
+    def _is_time_used(self) -> bool:
+        left_s = self._time_left_s()
+        return left_s is not None and left_s <= 0
+
+    def _has_time_for_a_run(self) -> bool:
+        """Whether a run of the usual length would be over in time."""
+        left_s = self._time_left_s()
+        return left_s is None or left_s > (typical_cost_s(self.study.records) or 0.0)
 
     def _reserved_s(self) -> float:
         """Seconds of `max_hours` that certification will take."""
@@ -250,7 +296,8 @@ class Sweep:
         if typical is None or self.plan.search.max_hours is None:
             return 0.0
         most = self.plan.search.max_hours * 3600 * _MOST_RESERVED
-        return min(typical * self.bench.repeats_left(self._trials_left()), most)
+        side_by_side = max(self.launcher.slots, 1)
+        return min(typical * self.bench.turns_left(self._trials_left(), side_by_side), most)
 
     def _unseen_count(self) -> int:
         """Legal points that were never launched; about so many where nobody has counted them."""
@@ -301,10 +348,17 @@ class _Seen:
     skipped: set[Point]
 
 
+def _is_worth_certifying(end: SweepEnd) -> bool:
+    return end not in (SweepEnd.HOPELESS, SweepEnd.BLOCKED)
+
+
 def is_hopeless(records: list[TrialRecord]) -> bool:
-    """Whether the first trials, and no others, were made, and all failed for one reason."""
+    """Whether the first trials, and no others, were made, and all failed for one reason.
+
+    Which rank said so, at which address and after how many seconds, makes no difference.
+    """
     records = [record for record in records if record.was_launched]
-    reasons = {(record.status, record.outcome.reason) for record in records}
+    reasons = {(record.status, _NUMBER.sub("", record.outcome.reason)) for record in records}
     lost = (Status.FAILED, Status.HUNG, Status.INFRASTRUCTURE)
     return (
         len(records) >= _HOPELESS_AFTER

@@ -115,18 +115,18 @@ def estimate_left_s(
     slots: int,
     deadline_left_s: float | None,
     now: float,
-    repeats_left: int = 0,
+    turns_left: int = 0,
 ) -> float | None:
     """Seconds until the budget is used, from the median cost of the trials so far.
 
-    trials_left: trials that are still to be launched; repeats_left: further runs of measured
-    points, one at a time. deadline_left_s: what `max_hours` leaves, which bounds the estimate.
+    trials_left: trials that are still to be launched; turns_left: further runs of measured
+    points, one after the other. deadline_left_s: what `max_hours` leaves, an upper bound.
     """
     typical = typical_cost_s(records)
     if typical is None:
         return deadline_left_s
     waiting = sum(max(typical - (now - trial.started_at), 0.0) for trial in running)
-    left = (waiting + typical * trials_left) / slots + typical * repeats_left
+    left = (waiting + typical * trials_left) / slots + typical * turns_left
     return left if deadline_left_s is None else min(left, max(deadline_left_s, 0.0))
 
 

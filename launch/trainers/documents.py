@@ -66,15 +66,27 @@ class TreeDocument(Document):
         if not isinstance(tree, MutableMapping):
             raise UserError(f"{name} holds no mapping; is it the right file?")
         self._tree: MutableMapping[Any, Any] = tree
+        # As the program reads it, kept until a key is changed: some files are asked for hundreds.
+        self._data: dict[str, Any] | None = None
 
     @property
-    @abstractmethod
     def data(self) -> dict[str, Any]:
-        """All of it as the program reads it, plain data of its own."""
+        """All of it as the program reads it, plain data of the caller's own."""
+        return copy.deepcopy(self._present)
+
+    @property
+    def _present(self) -> dict[str, Any]:
+        if self._data is None:
+            self._data = self._read()
+        return self._data
+
+    @abstractmethod
+    def _read(self) -> dict[str, Any]:
+        """All of it as the program reads it, made anew."""
 
     def get(self, path: KeyPath, default: Any = None) -> Any:
         """The value at a key as the program reads it, or the default where there is none."""
-        node: Any = self.data
+        node: Any = self._present
         for part in path:
             node = _child(node, part)
             if node is _NOTHING:
@@ -90,7 +102,7 @@ class TreeDocument(Document):
         parent = self._parent(path)
         if _child(parent, path[-1]) is _NOTHING:
             raise self._unknown(path, parent)
-        _assign(parent, path[-1], value)
+        self._assign(parent, path[-1], value)
 
     def put(self, path: KeyPath, value: Any) -> None:
         """Changes the value of a key, which is added where there is none, with its parents."""
@@ -99,12 +111,12 @@ class TreeDocument(Document):
             below = _child(node, part)
             if below is _NOTHING or below is None:
                 below = {}
-                _assign(node, part, below)
+                self._assign(node, part, below)
                 below = _child(node, part)
             node = below
         if not isinstance(node, (MutableMapping, MutableSequence)):
             raise UserError(f"{self.name}: {'.'.join(path[:-1])} is no mapping")
-        _assign(node, path[-1], value)
+        self._assign(node, path[-1], value)
 
     def remove(self, path: KeyPath) -> None:
         """Takes a key away; one that is not there is no error."""
@@ -115,6 +127,11 @@ class TreeDocument(Document):
                 return
         if isinstance(node, MutableMapping):
             node.pop(path[-1], None)
+            self._data = None
+
+    def _assign(self, node: Any, part: str, value: Any) -> None:
+        _assign(node, part, value)
+        self._data = None
 
     def _parent(self, path: KeyPath) -> Any:
         node: Any = self._tree
@@ -155,8 +172,7 @@ class YamlDocument(TreeDocument):
             raise UserError(f"{name} is no YAML: {' '.join(str(error).split())}") from None
         super().__init__(name, tree)
 
-    @property
-    def data(self) -> dict[str, Any]:
+    def _read(self) -> dict[str, Any]:
         """All of it as PyYAML reads it."""
         read = yaml.safe_load(self.text())
         assert isinstance(read, dict)
@@ -195,7 +211,7 @@ class YamlDocument(TreeDocument):
 
     def _write_out(self, path: KeyPath) -> None:
         """Replaces an alias or a merge by what it stands for; with it, all that is below."""
-        _assign(self._parent(path), path[-1], _for_pyyaml(self.get(path)))
+        self._assign(self._parent(path), path[-1], _for_pyyaml(self.get(path)))
 
     def text(self) -> str:
         """The whole file."""
@@ -214,9 +230,7 @@ class JsonDocument(TreeDocument):
             raise UserError(f"{name} is no JSON: {error}") from None
         super().__init__(name, tree)
 
-    @property
-    def data(self) -> dict[str, Any]:
-        """All of it."""
+    def _read(self) -> dict[str, Any]:
         copied = copy.deepcopy(self._tree)
         assert isinstance(copied, dict)
         return copied

@@ -17,6 +17,7 @@ from autotune.report.gate import GateSummary
 from autotune.report.markdown import ReportContext, report_markdown
 from autotune.report.table import trials_table
 from autotune.space.point import Point
+from autotune.study.events import Event
 from autotune.study.repeat import Repeat, Role
 from autotune.study.trial_record import GateNote, TrialRecord
 
@@ -249,3 +250,26 @@ def test_the_table_has_one_result_a_point() -> None:
     table = trials_table(of_the_gate(), ["sp_degree", "order"], BASELINE)
     assert list(table["trial"]) == [0, 1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12]
     assert list(table["status"][table["sp_degree"] == 15]) == ["ok"]
+
+
+def test_the_night_is_told_with_what_was_lost_and_said() -> None:
+    lost = replace(record(1, FASTER, None, Status.INFRASTRUCTURE, "node gone"), attempt=1)
+    again = replace(record(2, FASTER, 0.5), attempt=2, started_at=9.0, ended_at=3600.0)
+    never = record(3, Point({"sp_degree": 4}), None, Status.INFRASTRUCTURE, "node gone")
+    context = replace(CONTEXT, events=[Event(3661.5, "device 3 | node7: left out")])
+    records = (record(0, BASELINE, 1.0), lost, again, never)
+    text = report_markdown(Results(records, (), BASELINE, CertifySettings()), context)
+    section = text.split("## How it went")[1].split("##")[0]
+    assert "4 runs from 1970-01-01 00:00:00 to 1970-01-01 01:00:00 (UTC)" in section
+    assert "with 0.01 hours on the devices" in section  # four runs of 9 s
+    assert "2 of them were lost" in section
+    assert "18 s with them; the points of 1 were measured afterwards" in section
+    assert "| 1970-01-01 01:01:01 | device 3 \\| node7: left out |" in section
+
+
+def test_a_long_night_shows_the_last_messages() -> None:
+    context = replace(CONTEXT, events=[Event(float(n), f"message {n}") for n in range(100)])
+    text = report_markdown(Results((), (), BASELINE, CertifySettings()), context)
+    assert "The last 40 of 100 messages" in text
+    assert "message 59" not in text
+    assert "message 60 |" in text

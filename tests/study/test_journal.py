@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -150,3 +152,23 @@ def test_only_what_was_launched_was_checked() -> None:
     assert replace(record(0), gate=note).was_checked
     assert not replace(record(0, Status.SKIPPED), gate=note).was_checked
     assert not replace(record(0), gate=GateNote(0.9, 900)).was_checked
+
+
+def test_a_full_disk_leaves_the_journal_as_it_was(
+    journal: Journal[TrialRecord], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal.append(record(0))
+    before, write = journal.path.read_bytes(), os.write
+
+    def fill_up(descriptor: int, data: bytes) -> int:
+        if len(data) < 40:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(descriptor, data[:-30])
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", fill_up)
+        with pytest.raises(UserError, match=r"disk is full.*the result of trial 1.*same command"):
+            journal.append(record(1))
+    assert journal.path.read_bytes() == before
+    journal.append(record(1))
+    assert [one.trial for one in journal.read()] == [0, 1]

@@ -57,3 +57,14 @@ def test_a_start_that_writes_nothing_leaves_no_folder(lock: Path) -> None:
     with sweep_lock(lock):
         pass
     assert not lock.parent.exists()
+
+
+def test_a_sweep_that_was_killed_on_another_host_holds_nothing(lock: Path) -> None:
+    """As after a job that was moved to another node; its lock went with it."""
+    lock.parent.mkdir()
+    elsewhere = json.dumps({"pid": 1, "host": "a node that is gone"})
+    lock.with_suffix(".holder").write_text(elsewhere)
+    assert not is_locked(lock)
+    with sweep_lock(lock):
+        lock.with_suffix(".holder").write_text(elsewhere)
+        assert is_locked(lock)

@@ -177,6 +177,7 @@ class Bench:
     # Without the gate, unless a test asks for it.
     gate: bool = False
     first: list[Point] = field(default_factory=list)
+    tick_s: float = 0.25
 
     def open(self, environment: Mapping[str, str] | None = None) -> Study:
         identity = Identity({"space": 1, "cluster": {}}, dict(environment or {"torch": "2.13"}))
@@ -219,6 +220,7 @@ class Bench:
             changed=lambda: None,
             first=self.first,
             gatekeeper=MemoryGatekeeper(encoding, knowledge, seed=0) if self.gate else None,
+            tick_s=self.tick_s,
         )
         return self.sweep.run()
 

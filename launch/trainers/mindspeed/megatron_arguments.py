@@ -12,8 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from launch.trainers.documents import KeyPath
-from launch.trainers.mindspeed.megatron_tree import Tree
+from launch.trainers.documents import KeyPath, TreeDocument
 from launch.trainers.shell.arguments import Options
 
 
@@ -79,7 +78,7 @@ _GROUPS = ("gpt_args", "lora_args")
 class YamlArguments(Arguments):
     """`gpt_args` of a YAML and `lora_args` after it, their groups searched for a name."""
 
-    def __init__(self, document: Tree) -> None:
+    def __init__(self, document: TreeDocument) -> None:
         self._document = document
 
     def text(self, name: str) -> str | None:

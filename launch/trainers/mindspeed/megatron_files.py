@@ -16,7 +16,6 @@ from autotune.errors import UserError
 from autotune.space.point import canonical
 from launch.trainers.documents import TreeDocument, key_path, parse_document
 from launch.trainers.mindspeed.megatron_arguments import Arguments, LineArguments, YamlArguments
-from launch.trainers.mindspeed.megatron_tree import Tree
 
 CONFIG, MODEL, DATA, TOOL, FSDP2 = "config", "model", "data", "tool", "fsdp2"
 PATH_OPTIONS: Mapping[str, str] = {
@@ -145,7 +144,7 @@ class OpenFiles:
         """The ending of a file's name, by which the program knows its kind."""
         return PurePath(self._base.files[role].name).suffix
 
-    def _place(self, key: str) -> tuple[Tree | None, list[str]]:
+    def _place(self, key: str) -> tuple[TreeDocument | None, list[str]]:
         role, _, path = key.partition(":")
         document = self._documents.get(role)
         if document is not None:
@@ -175,11 +174,11 @@ def _words_of(name: str, value: Any) -> tuple[str, ...]:
     return tuple(word for one in values for word in (name, str(one)))
 
 
-def _parsed(role: str, file: TextFile) -> Tree:
+def _parsed(role: str, file: TextFile) -> TreeDocument:
     document = parse_document(file.name, file.text)
     if not isinstance(document, TreeDocument):
         raise UserError(
             f"{file.name} is the {role} file of the launch, and neither JSON nor YAML by the "
             f"ending of its name ({PurePath(file.name).suffix or 'none'}); give .json or .yaml"
         )
-    return Tree(document)
+    return document

@@ -170,3 +170,17 @@ def test_files_stay_inside_the_trials_folder(
         launcher.start(request)
     assert list(request.folder.iterdir()) == []
     assert launcher.wait(0.0) == ()
+
+
+def test_suspicions_of_a_sound_launcher_cost_no_device(
+    launcher: Launcher, request_trial: Request
+) -> None:
+    slots = launcher.slots
+    run(launcher, request_trial(0, "fail"))
+    launcher.suspect(0, 1)
+    launcher.suspect(0, None)
+    launcher.suspect(99, 0)
+    assert launcher.slots == slots
+    assert [text for text in launcher.notices() if not text] == []
+    assert list(launcher.notices()) == []  # each is told once
+    assert run(launcher, request_trial(1, "finish")).kind is EndKind.FINISHED

@@ -1,0 +1,1 @@
+"""Whatever dies during a sweep, nothing is lost and nothing is left."""

@@ -1,0 +1,30 @@
+"""The short form of `chaos.py`: some kills, and the result of an unbroken run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.chaos.chaos import Chaos, short_pause
+from tests.chaos.stand_in import step_s
+
+pytestmark = [pytest.mark.ray, pytest.mark.ranks, pytest.mark.timeout(420)]
+KILLS = 6
+
+
+def test_kills_lose_nothing_leave_nothing_and_change_no_result(tmp_path: Path) -> None:
+    chaos = Chaos.of_stand_in(tmp_path, seed=7)
+    chaos.run(KILLS, short_pause)
+    assert sum(chaos.killed.values()) == KILLS
+    chaos.require_whole()
+    for trial in chaos.trials:
+        if trial["status"] == "ok":
+            point = trial["parameters"]
+            assert trial["batch_time_s"] == pytest.approx(step_s(point["a"], point["b"]))
+        else:
+            assert trial["status"] == "infrastructure", trial["reason"]
+    best = yaml.safe_load((chaos.study / "best.yaml").read_text(encoding="utf-8"))
+    assert best["parameters"] == {"a": 4, "b": 3}
+    assert best["batch_time"]["mean_s"] == pytest.approx(step_s(4, 3))
