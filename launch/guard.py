@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -32,51 +33,60 @@ _CODE = "import sys; sys.path += {paths!r}; from launch.guard import main; main(
 
 
 class SweepGuard:
-    """The sweep's end of a guard process.
+    """The sweep's end of a guard process, of which there is another one soon when it is killed.
 
     marker: value of `AUTOTUNE_SWEEP` that the sweep's processes carry. folder: removed
     at the end, with all that is in it.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], marker: str, folder: Path) -> None:
+    def __init__(self, marker: str, folder: Path) -> None:
         self.marker = marker
         self.folder = folder
-        self._process = process
+        self._environment = {name: value for name, value in os.environ.items() if name != SWEEP}
+        self._lock = threading.Lock()
+        self._closing = False
+        self._process = self._begin()
+        threading.Thread(target=self._keep, daemon=True).start()
 
     @classmethod
     def start(cls, marker: str, folder: Path) -> SweepGuard:
         """Starts the guard; it watches from when this returns."""
-        ours = Path(__file__).parent.parent
-        theirs = Path(psutil.__file__).parent.parent
-        code = _CODE.format(paths=[str(ours), str(theirs)])
-        env = {name: value for name, value in os.environ.items() if name != SWEEP}
-        process = subprocess.Popen(
-            [sys.executable, *_FLAGS, "-c", code, marker, str(folder)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env=env,
-            cwd="/",
-            start_new_session=True,
-        )
-        return cls(process, marker, folder)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether somebody watches: a guard can be killed too."""
-        return self._process.poll() is None
-
-    def revived(self) -> SweepGuard:
-        """A guard like this one, which is dead."""
-        return SweepGuard.start(self.marker, self.folder)
+        return cls(marker, folder)
 
     def close(self) -> None:
         """Ends what is left of the sweep and returns when it is gone. May be repeated."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        if self._process.wait() != 0:  # somebody has killed the guard
+        with self._lock:
+            self._closing = True
+            process = self._process
+        assert process.stdin is not None
+        process.stdin.close()
+        if process.wait() != 0:  # somebody has killed the guard
             end_sweep(self.marker, self.folder)
             remove_leftovers(self.folder)
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        ours = Path(__file__).parent.parent
+        theirs = Path(psutil.__file__).parent.parent
+        code = _CODE.format(paths=[str(ours), str(theirs)])
+        return subprocess.Popen(
+            [sys.executable, *_FLAGS, "-c", code, self.marker, str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=self._environment,
+            cwd="/",
+            start_new_session=True,
+        )
+
+    def _keep(self) -> None:
+        """Starts a guard again when it has died: without it nobody cleans up after this process."""
+        while True:
+            self._process.wait()
+            time.sleep(_POLL_S)
+            with self._lock:
+                if self._closing:
+                    return
+                self._process = self._begin()
 
 
 def main() -> None:

@@ -113,13 +113,7 @@ class RayConnection:
         Asked before Ray notices: it takes 15 s for a raylet, and ends this very process
         60 s after the death of the GCS server.
         """
-        self._keep_guard()
         return self._up and not all(map(is_alive, self._daemons))
-
-    def _keep_guard(self) -> None:
-        """Without it nobody would clean up after a sweep that is killed."""
-        if self._guard is not None and not self._guard.is_alive:
-            self._guard = self._guard.revived()
 
     @property
     def is_up(self) -> bool:

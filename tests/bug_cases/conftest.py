@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import sys
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,9 @@ from launch.simulated import SimulatedLauncher, SimulatedTrial
 FOLDER = "run 50% a=b,c#1/调优"
 RANKS = 2
 LIMIT = 1000
+RAISED = 99
+"""What a child exits with that ends in a traceback."""
+
 MODEL: dict[str, Any] = {
     "defaults": [{"override /trainer": "command"}],
     "model": {"name": "toy"},
@@ -36,6 +42,7 @@ MODEL: dict[str, Any] = {
     "memory": {"limit": f"{LIMIT}B"},
     "measure": {"warmup_steps": 1, "min_steps": 4, "max_steps": 4, "control_every": 0},
     "certify": {"enabled": False},
+    "search": {"sampler": "random"},
 }
 """Twelve legal points of a program that its command describes."""
 
@@ -43,17 +50,22 @@ Values = Mapping[str, str]
 Behave = Callable[[Values, TrialRequest], SimulatedTrial]
 
 
-def ran(time_s: float = 1.0, peak: int | None = 900, **step: Any) -> SimulatedTrial:
-    """A trial whose steps all take that long."""
-    record = {"event": "step", "time_s": time_s, "peak_reserved_bytes": peak, **step}
-    steps = [{**record, "step": number} for number in range(5)]
-    return SimulatedTrial(5 * 1.0, [[{"event": "start"}, *steps, {"event": "end"}]] * RANKS)
+def ran(time_s: float = 1.0, peak: Any = 900, logs: Mapping[int, str] | None = None):
+    """A trial whose steps all take that long. peak: bytes that each step records."""
+    step = {"event": "step", "time_s": time_s, "peak_reserved_bytes": peak}
+    steps = [{**step, "step": number} for number in range(5)]
+    records = [[{"event": "start"}, *steps, {"event": "end"}]] * RANKS
+    return SimulatedTrial(5.0, records, logs=logs or {})
+
+
+def usual(values: Values, request: TrialRequest) -> SimulatedTrial:
+    """Larger batches are faster."""
+    return ran(1.0 / float(values["batch"]))
 
 
 def out_of_memory() -> SimulatedTrial:
     """A trial that says nothing but that, and no number."""
-    error = {"event": "error", "kind": "oom", "message": "no memory"}
-    return broken([error])
+    return broken([{"event": "error", "kind": "oom", "message": "no memory"}])
 
 
 def broken(records: list[dict[str, Any]], log: str = "") -> SimulatedTrial:
@@ -63,9 +75,16 @@ def broken(records: list[dict[str, Any]], log: str = "") -> SimulatedTrial:
     return SimulatedTrial(1.0, [records, []], EndKind.RANK_FAILED, reason, exits, {0: log})
 
 
-def usual(values: Values, request: TrialRequest) -> SimulatedTrial:
-    """Larger batches are faster."""
-    return ran(1.0 / float(values["batch"]))
+def once(trial: int, action: Callable[[], Any]) -> Behave:
+    """Trials as usual; the action happens when that one starts, and no more."""
+    left = [action]
+
+    def behave(values: Values, request: TrialRequest) -> SimulatedTrial:
+        if request.trial == trial and left:
+            left.pop()()
+        return usual(values, request)
+
+    return behave
 
 
 def values_of(request: TrialRequest) -> Values:
@@ -82,31 +101,67 @@ def values_of(request: TrialRequest) -> Values:
 class Program:
     """`python -m autotune` in a folder, with simulated devices in the place of Ray.
 
-    model: the user's model file, as data. launchers: one a start that came so far.
+    model: the user's model file, as data. launchers: one a start that came so far. requests:
+    what was launched.
     """
 
     folder: Path
-    model: dict[str, Any] = field(default_factory=lambda: json.loads(json.dumps(MODEL)))
+    model: dict[str, Any] = field(default_factory=lambda: copy.deepcopy(MODEL))
     behave: Behave = usual
-    slots: int | None = None
     launchers: list[SimulatedLauncher] = field(default_factory=list)
+    requests: list[TrialRequest] = field(default_factory=list)
 
-    def run(self, *words: str) -> int:
-        """One command line, with the model unless the words name another verb's study."""
+    def run(self, *words: str, verb: str = "sweep") -> int:
+        """One command line; returns the exit code."""
         self.write_model()
-        return main(["--config-dir", str(self.folder / "my"), "model=toy", *words])
+        return main([verb, "--config-dir", str(self.folder / "my"), "model=toy", *words])
+
+    def start(self, name: str, *words: str, before: Callable[[], Any] = lambda: None) -> int:
+        """The same in a process of its own; returns its number. before: called there first.
+
+        What it prints is in the file `name` of the folder.
+        """
+        self.write_model()
+        pid = os.fork()
+        if pid:
+            return pid
+        code = RAISED
+        try:
+            with (self.folder / name).open("w", encoding="utf-8", buffering=1) as output:
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
+                sys.stdout = sys.stderr = output
+                before()
+                code = self.run(*words)
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else RAISED
+        except BaseException:
+            (self.folder / f"{name}.traceback").write_text(traceback.format_exc())
+            raise
+        finally:
+            os._exit(code)
+
+    def printed(self, name: str) -> str:
+        """What a process has printed."""
+        return (self.folder / name).read_text(encoding="utf-8")
 
     def write_model(self) -> None:
-        """Writes the model file."""
+        """Writes the model file, unless it is there."""
         path = self.folder / "my" / "model" / "toy.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
         text = yaml.safe_dump(self.model, sort_keys=False, allow_unicode=True)
-        path.write_text(f"# @package _global_\n{text}", encoding="utf-8")
+        text = f"# @package _global_\n{text}"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
 
     def make_launcher(self, config: Config) -> SimulatedLauncher:
         """In the place of `autotune.cli.wiring.make_launcher`."""
-        slots = self.slots or config.cluster.max_concurrent_trials
-        made = SimulatedLauncher(lambda one: self.behave(values_of(one), one), slots)
+
+        def behave(request: TrialRequest) -> SimulatedTrial:
+            self.requests.append(request)
+            return self.behave(values_of(request), request)
+
+        made = SimulatedLauncher(behave, config.cluster.max_concurrent_trials)
         self.launchers.append(made)
         return made
 
@@ -128,10 +183,21 @@ class Program:
         return document
 
     @property
+    def report(self) -> str:
+        """`report/report.md`."""
+        return (self.study / "report" / "report.md").read_text(encoding="utf-8")
+
+    @property
     def states(self) -> list[str]:
         """How Optuna's database has the trials."""
         url = f"sqlite:///{self.study / 'study.db'}"
-        return [trial.state.name for trial in optuna.load_study(study_name="toy", storage=url).trials]
+        study = optuna.load_study(study_name="toy", storage=url)
+        return [trial.state.name for trial in study.trials]
+
+
+def ended(pid: int) -> int:
+    """Waits for a process; its exit code, negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import argparse
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -34,7 +33,6 @@ VICTIMS = ("sweep", "rank", "worker", "raylet", "gcs_server", "supervisor", "gua
 CLEAN_WITHIN_S = 10.0
 _FORMATIONS = 24
 _LONGEST_RUN_S = 300.0
-_SESSION = re.compile("at-[a-z0-9_]{8}")
 _SHARED_MEMORY = Path("/dev/shm")
 _MODEL = """# @package _global_
 defaults: [override /trainer: command]
@@ -92,7 +90,7 @@ class Chaos:
     def run(self, kills: int, pause_s: Callable[[random.Random], float]) -> None:
         """Sweeps until the study is finished, with so many kills at most on the way."""
         luck = random.Random(self.seed)
-        machine = _Machine.now()
+        machine = _Machine.before(self.program)
         while True:
             sweep = self.program.start(*self.words)
             self.starts += 1
@@ -171,31 +169,28 @@ class Chaos:
 class _Machine:
     """What there was before the first sweep. A port ends with its process."""
 
+    temporary: Path
     segments: frozenset[str]
-    folders: frozenset[str]
 
     @classmethod
-    def now(cls) -> _Machine:
-        temporary = Path(tempfile.gettempdir()).iterdir()
-        return cls(
-            frozenset(
-                path.name
-                for path in _SHARED_MEMORY.iterdir()
-                if not path.name.startswith("PostgreSQL.")  # of the server that CI runs meanwhile
-            ),
-            frozenset(path.name for path in temporary if _SESSION.fullmatch(path.name)),
-        )
+    def before(cls, program: Program) -> _Machine:
+        return cls(program.temporary, _segments())
 
     def require_clean(self, limit_s: float) -> None:
-        """Fails where something more is there after a time."""
+        """Fails where a segment of shared memory or a temporary file is left after a time."""
         until = time.monotonic() + limit_s
         while True:
-            now = _Machine.now()
-            left = (now.segments - self.segments, now.folders - self.folders)
-            if not any(left):
+            left = [*(_segments() - self.segments), *map(str, self.temporary.iterdir())]
+            if not left:
                 return
-            assert time.monotonic() < until, f"segments and folders are left: {left}"
+            assert time.monotonic() < until, f"segments and files are left: {left}"
             time.sleep(0.2)
+
+
+def _segments() -> frozenset[str]:
+    names = (path.name for path in _SHARED_MEMORY.iterdir())
+    # The server that CI runs meanwhile has some of its own.
+    return frozenset(name for name in names if not name.startswith("PostgreSQL."))
 
 
 def _kind_of(process: psutil.Process, env: dict[str, str]) -> str:
@@ -252,6 +247,7 @@ def main() -> None:
                 chaos = Chaos.of_reference(Path(folder), given.model, seed, given.trials)
             chaos.run(given.kills - sum(killed.values()), short_pause)
             chaos.require_whole()
+            chaos.program.temporary.rmdir()
             status = Counter(trial["status"] for trial in chaos.trials)
             killed += chaos.killed
             studies += 1

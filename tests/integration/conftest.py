@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -20,11 +22,16 @@ _LIMIT_S = 240
 
 @dataclass
 class Program:
-    """Runs `python -m autotune` in a folder, with a mark that all its processes inherit."""
+    """Runs `python -m autotune` in a folder, with a mark that all its processes inherit.
+
+    temporary: a folder for all that it writes elsewhere; Ray's workers, which write their title
+    over their environment, are known by it.
+    """
 
     folder: Path
     mark: str
     since: float
+    temporary: Path
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         """Starts the program; its output goes to a file in the folder."""
@@ -32,7 +39,12 @@ class Program:
         return subprocess.Popen(
             [sys.executable, "-m", "autotune", *words],
             cwd=self.folder,
-            env={**os.environ, "TEST_MARK": self.mark, "OMP_NUM_THREADS": "1"},
+            env={
+                **os.environ,
+                "TEST_MARK": self.mark,
+                "TMPDIR": str(self.temporary),
+                "OMP_NUM_THREADS": "1",
+            },
             stdout=output,
             stderr=subprocess.STDOUT,
             text=True,
@@ -68,13 +80,23 @@ class Program:
             marked = process.environ().get("TEST_MARK") == self.mark
         except (psutil.Error, OSError):
             return None
-        # Ray's workers write their title over their environment.
-        return line if marked or line.startswith("ray::") else None
+        return line if marked or (line.startswith("ray::") and self._writes_here(process)) else None
+
+    def _writes_here(self, process: psutil.Process) -> bool:
+        descriptors = Path(f"/proc/{process.pid}/fd")
+        try:
+            return any(
+                str(one.readlink()).startswith(f"{self.temporary}/")
+                for one in descriptors.iterdir()
+            )
+        except OSError:
+            return False
 
 
 def make_program(folder: Path) -> Program:
     folder.mkdir(parents=True)
-    return Program(folder, uuid.uuid4().hex, time.time())
+    temporary = Path(tempfile.mkdtemp(prefix="tm-", dir="/tmp"))  # a short path, for sockets
+    return Program(folder, uuid.uuid4().hex, time.time(), temporary)
 
 
 @pytest.fixture
@@ -83,3 +105,4 @@ def program(tmp_path: Path) -> Iterator[Program]:
     made = make_program(tmp_path / "50% a=b,c#1 调优")
     yield made
     made.wait_until_nothing_is_left()
+    shutil.rmtree(made.temporary)

@@ -30,6 +30,13 @@ def environments(folder, ranks):
     return [{name: env.get(name) for name in names} for env in found]
 
 
+def slots_become(launcher, count):
+    until = time.monotonic() + 30
+    while launcher.slots != count and time.monotonic() < until:
+        time.sleep(0.5)
+    return launcher.slots
+
+
 def refusal(make):
     try:
         make()
@@ -77,6 +84,11 @@ def main(folder):
     (end,) = two.wait(60)
     found["node lost"] = end.trial, end.kind, time.monotonic() - before
     found["node missing"] = refusal(lambda: two.start(request(folder, 5, "run", both)))
+    found["slots without it"] = slots_become(two, 0)
+    cluster.add_node(**node)
+    slots_become(two, 1)
+    two.start(request(folder, 6, "echo", both))
+    found["node joined"] = two.slots, two.wait(30)[0].kind
     two.close()
     cluster.shutdown()
     sys.stdout.write(json.dumps(found))

@@ -112,3 +112,31 @@ def test_the_guard_heeds_no_signal_of_the_terminal(tmp_path: Path) -> None:
     time.sleep(0.1)
     assert is_alive(process)
     guard.close()
+
+
+def test_a_killed_guard_is_replaced(tmp_path: Path) -> None:
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    marker = f"sweep-{os.getpid()}-{tmp_path.name}"
+    sweep = subprocess.Popen(
+        [sys.executable, "-c", SWEEPER, marker, str(folder)],
+        env={"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+    )
+    assert sweep.stdout is not None
+    assert sweep.stdout.readline() == b"watched\n"
+    (guard,) = psutil.Process(sweep.pid).children()
+    member = start_member(marker)
+    guard.kill()
+    until = time.monotonic() + 5
+    while not [one for one in psutil.Process(sweep.pid).children() if one.pid != guard.pid]:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    os.kill(sweep.pid, signal.SIGKILL)
+    sweep.wait()
+    _, alive = psutil.wait_procs([member], timeout=10)
+    assert [one for one in alive if is_alive(one)] == []
+    until = time.monotonic() + 5
+    while folder.exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)

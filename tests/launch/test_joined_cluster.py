@@ -73,3 +73,8 @@ def test_a_lost_node_loses_its_trial_and_refuses_the_next(found: dict[str, Any])
     assert (trial, kind) == (3, "lost")
     assert seconds < 20
     assert "there are 1 node(s) with [2] CPU" in found["node missing"]
+
+
+def test_a_node_that_joins_is_used(found: dict[str, Any]) -> None:
+    assert found["slots without it"] == 0
+    assert found["node joined"] == [1, "finished"]

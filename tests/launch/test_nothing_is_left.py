@@ -106,7 +106,7 @@ def test_the_sweep_outlives_the_death_of_any_of_its_processes(driver: Driver) ->
     kinds: list[tuple[str, Callable[[], psutil.Process], str]] = [
         ("rank", lambda: driver.ranks()[1], "rank_failed"),
         ("supervisor", driver.supervisor, "lost"),
-        ("worker", lambda: driver.named("ray::NodeWork"), "lost"),
+        ("worker", lambda: driver.named("NodeWork"), "lost"),
         ("raylet", lambda: driver.named("raylet/raylet"), "lost"),
         ("gcs", lambda: driver.named("gcs/gcs_server"), "lost"),
     ]
