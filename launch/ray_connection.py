@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,10 +16,10 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from launch.cluster_settings import ClusterSettings
 from launch.errors import ClusterLost
-from launch.guard import SweepGuard
+from launch.guard import SweepGuard, sweep_processes
 from launch.launched_trial import LaunchedTrial
 from launch.node_work import clean_up_after
-from launch.process_tree import is_alive
+from launch.process_tree import is_alive, signal_all
 from launch.ray_session import (
     environment,
     local_ray_environment,
@@ -28,6 +29,10 @@ from launch.ray_session import (
 )
 
 _logger = logging.getLogger(__name__)
+
+# Ray itself raises a bare Exception where a daemon dies while it starts (`ray/_private/node.py`).
+_RAY_FAILS = (Exception,)
+_STARTS = 3
 
 _OBJECT_STORE_BYTES = 128 << 20
 _DAEMONS = frozenset({"gcs_server", "raylet"})
@@ -69,8 +74,8 @@ class RayConnection:
             if self.is_shared:
                 self._join()
             else:
-                self._start()
-        except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+                self._start_patiently()
+        except _RAY_FAILS as error:
             self.close()
             where = f"at {self._settings.address}" if self.is_shared else "on this host"
             raise ClusterLost(
@@ -85,6 +90,25 @@ class RayConnection:
             ray.init(
                 address=self._settings.address, log_to_driver=False, logging_level=logging.ERROR
             )
+
+    def _start_patiently(self) -> None:
+        """Starts Ray, again where one of its processes dies meanwhile."""
+        for attempt in range(1, _STARTS + 1):
+            try:
+                self._start()
+            except _RAY_FAILS as error:
+                self._end_half_started()
+                if attempt == _STARTS:
+                    raise
+                _logger.warning("Ray did not start (%s); trying again", error)
+            else:
+                return
+
+    def _end_half_started(self) -> None:
+        """No trial runs while Ray starts, so that all that carries our mark is Ray's."""
+        assert self._guard is not None
+        ray.shutdown()
+        signal_all(sweep_processes(self._sweep, self._guard.folder), signal.SIGKILL)
 
     def _start(self) -> None:
         assert self._guard is not None

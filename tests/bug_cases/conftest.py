@@ -20,6 +20,7 @@ from autotune.cli import sweep as sweep_verb
 from autotune.cli.main import main
 from autotune.config.schema import Config
 from autotune.ports import EndKind, RankExit, TrialRequest
+from autotune.study.yaml_text import to_yaml
 from launch.simulated import SimulatedLauncher, SimulatedTrial
 
 FOLDER = "run 50% a=b,c#1/调优"
@@ -149,8 +150,7 @@ class Program:
         """Writes the model file, unless it is there."""
         path = self.folder / "my" / "model" / "toy.yaml"
         path.parent.mkdir(parents=True, exist_ok=True)
-        text = yaml.safe_dump(self.model, sort_keys=False, allow_unicode=True)
-        text = f"# @package _global_\n{text}"
+        text = f"# @package _global_\n{to_yaml(self.model)}"
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from .conftest import Program, ran
 
 LOGS = Path(__file__).parents[3] / "shared" / "data" / "logs"
 SETTINGS = JudgeSettings(1, 1, 1, 4, 1 << 60, needs_peak=False)
-NO_TIMES = ["nan", "inf", "-1", "0.0", "-28.8", "1e300", "NaN", ""]
+NO_TIMES = ["nan", "inf", "-1", "0.0", "-28.8", "NaN", ""]
 
 
 def outcome(
@@ -43,7 +44,7 @@ def iteration(number: int, ms: str = "100.0", end: str = "loss: 1.0E+00 |") -> s
     )
 
 
-@pytest.mark.parametrize("ms", NO_TIMES)
+@pytest.mark.parametrize("ms", [*NO_TIMES, "1e300"])
 def test_a_time_that_is_none_measures_nothing(tmp_path: Path, ms: str) -> None:
     """Case 18."""
     found = outcome(tmp_path, [iteration(n, ms) for n in range(1, 10)])
@@ -79,8 +80,11 @@ def test_a_sweep_goes_on_over_it_and_exports_another(program: Program, time_s: f
 
 def test_a_gradient_that_is_no_number_and_no_loss_is_no_measurement(tmp_path: Path) -> None:
     """Case 63: the speed of such a run looks fine."""
-    lines = [iteration(n, "611.0", "grad norm: nan | loss scale: 1.0 |") for n in range(1, 10)]
-    found = outcome(tmp_path, lines)
+    end = (
+        "loss scale: 1.0 | grad norm: nan | actual seqlen:  2048 | number of skipped iterations:   "
+        "0 | number of nan iterations:   0 | samples per second: 1.883 | TFLOPs: 78.36 |"
+    )
+    found = outcome(tmp_path, [iteration(n, "611.0", end) for n in range(1, 10)])
     assert found.status is Status.FAILED
     assert "its gradient is not finite" in found.reason
 
@@ -126,7 +130,7 @@ def test_retries_of_the_allocator_are_shown(program: Program) -> None:
     log = "[titan] 2026-02-24 19:40:57,825 - root - WARNING - 6 CUDA memory allocation retries.\n"
     program.behave = lambda values, request: ran(1.0, logs={0: log * 4, 1: log * 4})
     assert program.run("search.max_trials=2") == 0
-    assert "retries" in program.report
+    assert re.search("allocat.* retries", program.report)
 
 
 def test_shares_that_a_program_prints_are_not_believed(tmp_path: Path) -> None:

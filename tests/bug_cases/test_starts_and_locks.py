@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
+import multiprocessing
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import optuna
 import pytest
@@ -23,22 +25,42 @@ from autotune.study import storage
 from .conftest import Program, ended, once
 
 
-def wait_until(moment: float) -> Callable[[], None]:
-    return lambda: time.sleep(max(moment - time.time(), 0.0))
+ONE_IS_LEFT = "one is left"
+"""A file that is made when all but one of the sweeps have ended."""
 
 
-def start_together(program: Program, count: int, *words: str) -> list[int]:
+def start_together(
+    program: Program, count: int, *words: str, before: Callable[[], None] = lambda: None
+) -> list[int]:
     """Exit codes of sweeps that begin in one moment; {} in a word is the number of the sweep."""
-    before = wait_until(time.time() + 1)
+    barrier = multiprocessing.get_context("fork").Barrier(count)
+
+    def meet() -> None:
+        before()
+        barrier.wait(60)
+
     pids = [
-        program.start(f"out{n}", *(word.format(n) for word in words), before=before)
+        program.start(f"out{n}", *(word.format(n) for word in words), before=meet)
         for n in range(count)
     ]
-    return [ended(pid) for pid in pids]
+    codes = {}
+    while len(codes) < count:
+        pid, status = os.waitpid(-1, 0)
+        codes[pid] = os.waitstatus_to_exitcode(status)
+        if len(codes) == count - 1:
+            (program.folder / ONE_IS_LEFT).touch()
+    return [codes[pid] for pid in pids]
 
 
 def test_of_starts_in_one_second_one_runs_and_the_others_are_refused(program: Program) -> None:
     """Case 36, and case 4 for one study: nothing is mixed, and trial numbers are unique."""
+
+    def outlast_the_others() -> None:
+        until = time.monotonic() + 60
+        while not (program.folder / ONE_IS_LEFT).exists() and time.monotonic() < until:
+            time.sleep(0.05)
+
+    program.behave = once(3, outlast_the_others)
     codes = start_together(program, 8)
     assert sorted(codes) == [0, *[2] * 7]
     refused = [program.printed(f"out{n}") for n, code in enumerate(codes) if code]
@@ -72,9 +94,20 @@ def test_sweeps_that_share_a_database_lose_no_trial(
 )
 def test_sweeps_that_make_a_shared_database_together(program: Program, tmp_path: Path) -> None:
     """Case 4: the database is not there yet."""
-    url = f"sqlite:///{tmp_path}/shared.db"
-    words = ("study.name=s{}", f"study.storage={url}", "search.max_trials=1")
-    assert start_together(program, 16, *words) == [0] * 16
+    barrier = multiprocessing.get_context("fork").Barrier(8)
+    make = storage.RDBStorage
+
+    def make_together(*given: Any, **more: Any) -> Any:
+        storage.RDBStorage = make  # type: ignore[misc]
+        barrier.wait(60)
+        return make(*given, **more)
+
+    def before() -> None:
+        storage.RDBStorage = make_together  # type: ignore[misc,assignment]
+
+    words = ("study.name=s{}", f"study.storage=sqlite:///{tmp_path}/shared.db")
+    codes = start_together(program, 8, *words, "search.max_trials=1", before=before)
+    assert codes == [0] * 8
 
 
 @pytest.mark.xfail(

@@ -133,7 +133,7 @@ class Chaos:
 
     def _kill_one(self, sweep: subprocess.Popen[str], luck: random.Random) -> None:
         kind = luck.choice(VICTIMS)
-        found = list(self._processes(kind, sweep))
+        found = list(self.processes(kind, sweep))
         if found:
             victim = luck.choice(found)
             try:
@@ -143,7 +143,8 @@ class Chaos:
             self.killed[kind] += 1
             self.history.append(f"{time.monotonic() - self._born:.1f} s: {kind} {victim.pid}")
 
-    def _processes(self, kind: str, sweep: subprocess.Popen[str]) -> Iterator[psutil.Process]:
+    def processes(self, kind: str, sweep: subprocess.Popen[str]) -> Iterator[psutil.Process]:
+        """Those of `VICTIMS` that live now."""
         if kind == "sweep":
             yield psutil.Process(sweep.pid)
             return
