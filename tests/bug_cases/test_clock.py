@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.config.schema import Config
 from autotune.cli import sweep as sweep_verb
+from autotune.config.schema import Config
 from autotune.ports import TrialEnd
 from launch.simulated import SimulatedLauncher
 

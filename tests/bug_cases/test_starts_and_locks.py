@@ -24,7 +24,6 @@ from autotune.study import storage
 
 from .conftest import Program, ended, once
 
-
 ONE_IS_LEFT = "one is left"
 """A file that is made when all but one of the sweeps have ended."""
 

@@ -46,7 +46,8 @@ def test_choices_of_any_text_are_tried_told_and_tabled(
     table = program.study / "report" / "trials.csv"
     with table.open(encoding="utf-8", newline="") as file:
         assert {row["chunk"] for row in csv.DictReader(file)} == set(STRANGE)
-    rows = [line for line in program.report.split("## All trials")[1].split("\n") if "| ok |" in line]
+    lines = program.report.split("## All trials")[1].split("\n")
+    rows = [line for line in lines if "| ok |" in line]
     assert len(rows) == len(STRANGE) * 3
     assert all(row.startswith("| ") and row.endswith(" |") for row in rows)
     assert program.run(verb="status") == 0
@@ -117,5 +118,7 @@ def test_a_parameter_named_as_a_column_of_the_table(program: Program, name: str)
 
 
 def with_parameter(program: Program, name: str) -> None:
-    program.model["space"]["parameters"] = {"batch": {"choices": [1, 2]}, name: {"choices": [1, 2]}}
-    program.model["trainer"]["command"] = f"train --batch {{batch}} --x {{{name}}} --steps {{steps}}"
+    choices = {"choices": [1, 2]}
+    program.model["space"]["parameters"] = {"batch": choices, name: choices}
+    command = f"train --batch {{batch}} --x {{{name}}} --steps {{steps}}"
+    program.model["trainer"]["command"] = command
