@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from autotune.measure.logs.lines import LineSplitter
 from autotune.measure.logs.printed import PrintedMemory, PrintedStep
 from autotune.measure.logs.rates import UNKNOWN_BATCH, Batch
 from autotune.measure.logs.reader import LogReader
+
+_FEW_STEPS, _PAUSE_S = 100, 1.0
 
 
 class PrintedRecords:
@@ -25,6 +28,7 @@ class PrintedRecords:
         self._reader = LogReader(log_format, batch)
         self._lines: dict[int, LineSplitter] = {}
         self._file = path.open("w", encoding="utf-8")
+        self._looked_at = 0.0
         self._run = 0
         self._steps = 0
         self._memory = 0
@@ -43,7 +47,12 @@ class PrintedRecords:
         self._file.close()
 
     def _take(self, rank: int, lines: list[str]) -> None:
-        if self._reader.feed(lines, rank):
+        if not self._reader.feed(lines, rank):
+            return
+        # What was printed before is looked at again: of many steps not at every one.
+        now = time.monotonic()
+        if self._steps < _FEW_STEPS or now >= self._looked_at + _PAUSE_S:
+            self._looked_at = now
             self._write(len(self._reader.reading.last_run) - 1)
 
     def _write(self, steps: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,6 +38,8 @@ class RecordFollower:
         """The names of the events that were added since the last call."""
         try:
             with self._path.open("rb") as records:
+                if records.seek(0, os.SEEK_END) < self._offset:  # the program has begun it anew
+                    self._offset, self._rest = 0, b""
                 records.seek(self._offset)
                 data = records.read(_READ_BYTES)
         except FileNotFoundError:

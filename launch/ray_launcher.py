@@ -68,6 +68,7 @@ class RayLauncher:
         self._running: dict[int, LaunchedTrial] = {}
         self._ended: list[TrialEnd] = []
         self._launches = itertools.count()
+        self._clock = time.time(), time.monotonic()
         self._idle: list[tuple[Placement, Any]] = []
         self._session = RayConnection(settings, self._sweep)
         self._ledger = DeviceLedger()
@@ -95,8 +96,12 @@ class RayLauncher:
         return self._slots
 
     def now(self) -> float:
-        """Seconds since the epoch on this host's clock."""
-        return time.time()
+        """Seconds since the epoch, by this host's clock when the sweep began.
+
+        From then on as they pass: a clock that is set meanwhile changes no duration.
+        """
+        began, then = self._clock
+        return began + time.monotonic() - then
 
     def start(self, request: TrialRequest) -> None:
         """Begins a trial and returns.

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from autotune.config.places import expanded
 from launch.errors import EnvironmentProbeError
 
 _LIMIT_S = 120.0
@@ -30,7 +31,7 @@ def setup_environment(scripts: Sequence[str]) -> dict[str, str]:
     """
     if not scripts:
         return {}
-    paths = [str(Path(script).expanduser().absolute()) for script in scripts]
+    paths = [str(expanded(script, "trainer.setup").absolute()) for script in scripts]
     for script, path in zip(scripts, paths, strict=True):
         if not Path(path).is_file():
             raise EnvironmentProbeError(

@@ -103,7 +103,7 @@ class Supervisor:
         for rank in job.started:
             try:
                 descriptor = next(outputs)
-            except OSError as error:
+            except (OSError, ValueError) as error:  # a NUL in a word, an = in a variable's name
                 self._exits[rank] = RankExit(rank, NOT_STARTED_CODE)
                 job.log(rank).write_text(f"{error}\n", encoding="utf-8")
                 return NodeEnd(EndKind.RANK_FAILED, f"rank {rank} could not be started: {error}")

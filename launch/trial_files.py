@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
@@ -31,8 +32,12 @@ def write_trial_files(request: TrialRequest, setup: Mapping[str, str] | None = N
 
 
 def ask_to_finish(folder: Path) -> None:
-    """Asks the ranks of a trial to score no more steps. May be repeated."""
-    (folder / FINISH_FILE).touch()
+    """Asks the ranks of a trial to score no more steps. May be repeated.
+
+    Where somebody has removed the folder there is nobody left to ask.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        (folder / FINISH_FILE).touch()
 
 
 def _inside(folder: Path, name: str) -> Path:

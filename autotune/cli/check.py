@@ -34,13 +34,13 @@ def check(invocation: Invocation) -> int:
     console = Console(soft_wrap=True)
     config, space = problem.config, problem.space
     study = escape(f"study {config.study.name} in {config.study_dir}")
-    console.print(f"[bold]{config.model.name}[/]: {study}")
+    console.print(f"[bold]{escape(config.model.name)}[/]: {study}")
     console.print(f"[bold]{space.size_text}[/] legal points of {space.combinations:,} combinations")
     console.print(_parameters(problem))
     console.print(_rules(problem))
     for line in _trainers_rules(problem):
         console.print(line, highlight=False, markup=False)
-    console.print(f"baseline: {space.baseline}", highlight=False)
+    console.print(f"baseline: {space.baseline}", highlight=False, markup=False)
     console.print(f"memory limit: {format_bytes(problem.memory_limit_bytes)} a device")
     for line in _memory(problem):
         console.print(line, highlight=False, markup=False)
@@ -72,7 +72,8 @@ def _parameters(problem: Problem) -> Table:
     table = Table("parameter", "choices", "when", box=None, header_style="bold")
     for parameter in problem.space.parameters:
         choices = ", ".join(plain(choice) for choice in parameter.choices)
-        table.add_row(parameter.name, choices, parameter.when.text if parameter.when else "")
+        when = parameter.when.text if parameter.when else ""
+        table.add_row(escape(parameter.name), escape(choices), escape(when))
     return table
 
 
@@ -84,8 +85,8 @@ def _rules(problem: Problem) -> Table:
         table.add_row(
             exclusion.excluded_text,
             exclusion.alone_text,
-            exclusion.rule.expression.text,
-            exclusion.rule.reason,
+            escape(exclusion.rule.expression.text),
+            escape(exclusion.rule.reason),
         )
     return table
 

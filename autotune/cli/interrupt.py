@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C: whoever ends a program politely should find what Ctrl-C leaves."""
+"""SIGTERM and SIGHUP as Ctrl-C: who ends a program politely should find what Ctrl-C leaves."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from types import FrameType
 
 @contextlib.contextmanager
 def interrupt_on_sigterm() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt here."""
+    """SIGTERM raises KeyboardInterrupt here, and SIGHUP, which a closed terminal sends.
+
+    Not where SIGHUP is ignored, as below nohup.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    previous = signal.signal(signal.SIGTERM, interrupt)
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        numbers.append(signal.SIGHUP)
+    previous = [signal.signal(number, interrupt) for number in numbers]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, previous)
+        for number, handler in zip(numbers, previous, strict=True):
+            signal.signal(number, handler)

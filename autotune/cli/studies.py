@@ -11,6 +11,7 @@ import yaml
 from autotune.certify.results import Results
 from autotune.cli.arguments import Invocation
 from autotune.cli.wiring import Problem, compose_problem, kept_problem
+from autotune.config.places import expanded
 from autotune.errors import UserError, did_you_mean
 from autotune.study.identity import Identity
 from autotune.study.paths import StudyPaths
@@ -50,7 +51,7 @@ def find_study(invocation: Invocation) -> Path:
             "study.name=NAME, study.dir=DIR, or model=NAME as for the sweep"
         )
     if "study.dir" in keys:
-        return _existing(Path(_unquoted(keys["study.dir"])).expanduser())
+        return _existing(expanded(_unquoted(keys["study.dir"]), "study.dir"))
     if "study.name" in keys:
         return _existing(_STUDIES / _unquoted(keys["study.name"]))
     names = existing_studies(_STUDIES)
@@ -62,7 +63,7 @@ def find_study(invocation: Invocation) -> Path:
 
 def named_study(name_or_folder: str, beside: Path) -> Path:
     """The folder of an older study, given by name beside the new one or by its folder."""
-    for folder in (beside / name_or_folder, Path(name_or_folder).expanduser()):
+    for folder in (beside / name_or_folder, expanded(name_or_folder, "study.take_over")):
         if (folder / "config.yaml").exists():
             return folder
     known = existing_studies(beside)

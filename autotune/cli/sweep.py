@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import sys
+from typing import TextIO, cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -14,6 +16,7 @@ from autotune.cli.arguments import Invocation
 from autotune.cli.interrupt import interrupt_on_sigterm
 from autotune.cli.noting import warnings_noted
 from autotune.cli.results import write_best, write_report
+from autotune.cli.steady_stream import SteadyStream
 from autotune.cli.studies import KeptStudy, read_study
 from autotune.cli.take_over import OlderStudyGoneError, knowledge_with, transfer_of
 from autotune.cli.view import ConsoleView, describe_best, summary_line
@@ -42,6 +45,7 @@ from autotune.study.study import (
     check_same,
     read_identity,
     repeats_journal_of,
+    require_legal,
     trials_journal,
 )
 from autotune.sweep.bench import Bench
@@ -61,7 +65,7 @@ def sweep(invocation: Invocation) -> int:
     known = read_identity(paths)
     if known is not None:
         check_same(known, identity, config.study.name, paths)
-    console = Console()
+    console = Console(file=cast(TextIO, SteadyStream(sys.stdout)))
     try:
         transfer = transfer_of(problem, identity, paths)
     except OlderStudyGoneError as gone:
@@ -95,6 +99,7 @@ def sweep(invocation: Invocation) -> int:
             console.print(escape(transfer.explanation), soft_wrap=True)
 
         def export_best() -> None:
+            study.restore_config(problem.data)
             records, repeats = tuple(study.records), tuple(study.repeats)
             write_best(KeptStudy(paths, problem, identity, records, repeats))
 
@@ -146,6 +151,7 @@ def _make_bench(problem: Problem, study: Study, launcher: Launcher, listener: Li
 def _is_done(problem: Problem, paths: StudyPaths) -> bool:
     """Whether nothing is left to run: no device is needed to say so."""
     records = tuple(trials_journal(paths).read())
+    require_legal(records, problem.space, paths)
     results = problem.results(records, tuple(repeats_journal_of(paths).read()))
     finished = sum(record.counts for record in records)
     if finished < problem.config.search.max_trials:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from autotune.config.places import expanded
 from autotune.config.quantities import MemoryLimit, parse_bytes
 from autotune.errors import UserError, did_you_mean
 from autotune.ports import Deadlines, DeviceType, Placement
@@ -283,8 +284,8 @@ class Config:
 
     @property
     def study_dir(self) -> Path:
-        """The study folder, absolute."""
-        return Path(self.study.dir).expanduser().absolute()
+        """The study folder, absolute. Raises UserError."""
+        return expanded(self.study.dir, "study.dir").absolute()
 
     @property
     def memory_limit_bytes(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,6 +76,7 @@ class _File:
 
     def __init__(self, path: Path, number: int) -> None:
         self.reader = RankReader(number)
+        self._number = number
         self._path = path
         self._offset = 0
 
@@ -82,6 +84,8 @@ class _File:
         """Feeds the whole lines that are new to the reader."""
         try:
             with self._path.open("rb") as file:
+                if file.seek(0, os.SEEK_END) < self._offset:  # the program has begun it anew
+                    self.reader, self._offset = RankReader(self._number), 0
                 file.seek(self._offset)
                 new = file.read()
         except FileNotFoundError:

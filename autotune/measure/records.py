@@ -151,7 +151,7 @@ class RankReader:
                 MemoryRecord(
                     self._rank if rank is None else rank,
                     _peak(entry),
-                    _integer(entry.get("peak_device_bytes")),
+                    _bytes(entry.get("peak_device_bytes")),
                 )
             )
         elif event == "error":
@@ -202,7 +202,7 @@ def _step(entry: Mapping[str, Any], position: int) -> StepRecord:
         grad_norm=_number(entry["grad_norm"]) if "grad_norm" in entry else None,
         phases_s=_phases(entry.get("phases_s")),
         peak_bytes=_peak(entry),
-        peak_device_bytes=_integer(entry.get("peak_device_bytes")),
+        peak_device_bytes=_bytes(entry.get("peak_device_bytes")),
         profiled=bool(entry.get("profiled", False)),
         skipped=bool(entry.get("skipped", False)),
     )
@@ -219,8 +219,14 @@ def _phases(value: object) -> dict[str, float] | None:
 
 
 def _peak(entry: Mapping[str, Any]) -> int | None:
-    peaks = [_integer(entry.get(f"peak_{kind}_bytes")) for kind in ("reserved", "allocated")]
+    peaks = [_bytes(entry.get(f"peak_{kind}_bytes")) for kind in ("reserved", "allocated")]
     return max((peak for peak in peaks if peak is not None), default=None)
+
+
+def _bytes(value: object) -> int | None:
+    """A peak; nothing that trains holds no memory, so that 0 means that nobody has looked."""
+    number = _integer(value)
+    return number if number is not None and number > 0 else None
 
 
 def _number(value: object) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
+from autotune.config.places import expanded
 from autotune.config.quantities import parse_bytes
 from autotune.config.typed import build
 from autotune.errors import UserError, did_you_mean
@@ -65,13 +66,13 @@ class ReplayConfig:
     @property
     def table_path(self) -> Path:
         """The file."""
-        return Path(self.table).expanduser()
+        return expanded(str(self.table), "replay.table")
 
     @property
     def out_path(self) -> Path:
         """The folder that the results are written to."""
         if self.out:
-            return Path(self.out).expanduser()
+            return expanded(str(self.out), "replay.out")
         return Path("replays") / self.table_path.name.partition(".")[0]
 
     @property

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from autotune.measure.records import PHASES
+from autotune.space.definition import RESULT_COLUMNS
 from autotune.space.point import Point
 from autotune.study.trial_record import TrialRecord
 
@@ -31,19 +32,7 @@ def trials_table(
     return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
-_RESULTS = (
-    "status",
-    "batch_time_s",
-    "batch_time_low_s",
-    "batch_time_high_s",
-    "steps",
-    "peak_memory_bytes",
-    "cost_s",
-    "attempt",
-    "baseline",
-    "taken_from",
-    "reason",
-)
+_RESULTS = RESULT_COLUMNS[1:]
 
 
 def _row(record: TrialRecord, parameters: Sequence[str]) -> dict[str, object]:

@@ -15,6 +15,13 @@ _PARAMETER_KEYS = ("choices", "ordered", "when", "memory")
 _MEMORY = ("increases", "decreases")
 
 
+RESULT_COLUMNS = (
+    *("trial", "status", "batch_time_s", "batch_time_low_s", "batch_time_high_s", "steps"),
+    *("peak_memory_bytes", "cost_s", "attempt", "baseline", "taken_from", "reason"),
+)
+"""Of a table of results beside the parameters, whose names these cannot be."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One thing that may vary.
@@ -36,6 +43,11 @@ class Parameter:
         where = f"space.parameters.{name}"
         if not isinstance(name, str) or not name.isidentifier() or name in ("model", "cluster"):
             raise UserError(f"{where}: a parameter's name is a word such as sp_degree")
+        if name in RESULT_COLUMNS:
+            raise UserError(
+                f"{where}: {name} is a column of the table of results; give the parameter another "
+                f"name, such as {name}_choice"
+            )
         if not isinstance(entry, Mapping):
             raise UserError(f"{where}: {entry!r} is not a mapping; write {{choices: [1, 2]}}")
         for key in entry:

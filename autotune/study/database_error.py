@@ -30,6 +30,12 @@ def reason_of(error: BaseException) -> str:
     return lines[0] if lines else type(error).__name__
 
 
+def is_being_made(error: BaseException) -> bool:
+    """Whether another program makes Optuna's tables in the database at this moment."""
+    words = str(_innermost(error))
+    return "alembic_version" in words or ("table" in words and "already exists" in words)
+
+
 def is_busy(error: BaseException) -> bool:
     """Whether another program holds a lock on the SQLite file."""
     # None where it was not SQLite that failed. The upper bits tell kinds of busy apart.

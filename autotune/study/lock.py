@@ -32,6 +32,11 @@ def sweep_lock(path: Path) -> Iterator[None]:
         lock.acquire()
     except Timeout:
         refuse_second_sweep(path)
+    except OSError as error:
+        raise UserError(
+            f"{path} cannot be locked ({error.strerror or error}); give study.dir on a file system "
+            "that has locks, such as a local disk"
+        ) from None
     try:
         holder.write_text(
             json.dumps({"pid": os.getpid(), "host": socket.gethostname()}), encoding="utf-8"
@@ -54,15 +59,15 @@ def refuse_second_sweep(path: Path) -> NoReturn:
 def is_locked(path: Path) -> bool:
     """Whether a sweep holds the study now.
 
-    On this host by what its holder wrote down: the lock itself is not tried, since for that
-    moment a starting sweep would find it taken. Of another host only the lock tells, which goes
-    with its holder; what is written down stays when that was killed.
+    The lock tells, which goes with its holder, while what that wrote down stays when it was
+    killed, and its number may be given again. It is tried only where somebody is said to have it,
+    since for that moment a starting sweep would find it taken.
     """
     holder = _holder(holder_file(path))
     if holder is None:
         return False
-    if holder["host"] == socket.gethostname():
-        return bool(psutil.pid_exists(holder["pid"]))
+    if holder["host"] == socket.gethostname() and not psutil.pid_exists(holder["pid"]):
+        return False
     lock = FileLock(path, timeout=0)
     try:
         lock.acquire()

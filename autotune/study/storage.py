@@ -8,7 +8,10 @@ and not read while a sweep runs: whatever becomes of it, it can be written again
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
+import random
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
@@ -29,7 +32,7 @@ from autotune.space.point import Point
 from autotune.study import told
 from autotune.study.agreement import Lack, lack_of, strangers, trials_of
 from autotune.study.claim import StudyClaim, Writer
-from autotune.study.database_error import CopyLostError
+from autotune.study.database_error import TROUBLE, CopyLostError, is_being_made
 from autotune.study.place import DatabaseFile, DatabaseServer, Place, shown_url
 from autotune.study.study_copy import StudyCopy
 from autotune.study.told import slowest
@@ -37,6 +40,8 @@ from autotune.study.trial_record import TrialRecord
 
 __all__ = ["OptunaStore", "slowest", "without_password"]
 
+# Optuna makes its tables without a lock: of several that begin at once all but one fail.
+_WHILE_BEING_MADE_S = (0.2, 0.4, 0.8, 1.6, 1.6, 1.6)
 _WRITER = "sweep"  # the study's attribute that says who writes it
 # Without peaks a usable point is under any limit, and one that does not run is over it.
 _ANY_LIMIT_BYTES = 1
@@ -234,7 +239,9 @@ class DatabaseSession:
 
     def put_aside(self) -> str:
         """See `Session`."""
-        aside = f"{self.name} (until {datetime.now():%Y-%m-%d %H:%M:%S})"
+        until = f"{self.name} (until {datetime.now():%Y-%m-%d %H:%M:%S}"
+        taken = {study.study_name for study in self.storage.get_all_studies()}
+        aside = next(name for n in itertools.count(1) if (name := _numbered(until, n)) not in taken)
         optuna.copy_study(
             from_study_name=self.name,
             from_storage=self.storage,
@@ -296,6 +303,17 @@ def _study_in_memory(name: str | None) -> optuna.Study:
 
 def _open_storage(place: Place) -> RDBStorage:
     """Raises UserError where the URL or the driver is at fault, or what `TROUBLE` lists."""
+    for pause_s in (*_WHILE_BEING_MADE_S, None):
+        try:
+            return _connect(place)
+        except TROUBLE as error:
+            if pause_s is None or not is_being_made(error):
+                raise
+            time.sleep(pause_s * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _connect(place: Place) -> RDBStorage:
     try:
         return RDBStorage(place.address, engine_kwargs=place.options)
     except ArgumentError as error:  # no URL, or no such kind of database
@@ -311,6 +329,10 @@ def _open_storage(place: Place) -> RDBStorage:
         ) from None
     except RuntimeError as error:  # tables of another version of Optuna, or none of its own
         raise StorageInternalError(str(error)) from error
+
+
+def _numbered(name: str, number: int) -> str:
+    return f"{name})" if number == 1 else f"{name}, {number})"
 
 
 def _find_or_create(storage: RDBStorage, name: str) -> int:

@@ -67,12 +67,7 @@ class Study:
         records = journal.read()
         repeats_journal = repeats_journal_of(paths)
         repeats = repeats_journal.read()
-        for record in records:
-            if space.find(record.parameters) is None:
-                raise UserError(
-                    f"{paths.journal}: trial {record.trial} ({record.parameters}) is no "
-                    "legal point of this space; start a new study with study.name=NAME"
-                )
+        require_legal(records, space, paths)
         for one in (journal, repeats_journal):
             cut = one.repair()
             if cut:
@@ -156,6 +151,11 @@ class Study:
             point for number, point in self.store.interrupted() if self.paths.trial(number).exists()
         ]
 
+    def restore_config(self, configuration: Mapping[str, Any]) -> None:
+        """Writes `config.yaml` again where somebody has removed it: nothing reads without it."""
+        if not self.paths.config.exists():
+            _write_config(self.paths, configuration, self.identity)
+
     def close(self) -> None:
         """Lets go of the database, so that another sweep may claim the study."""
         if self.store.copy is not None:
@@ -164,6 +164,16 @@ class Study:
     def close_running(self, reason: str) -> None:
         """Closes trials that have no result; their points may be tried again."""
         self.store.close_open(reason)
+
+
+def require_legal(records: Sequence[TrialRecord], space: LegalSpace, paths: StudyPaths) -> None:
+    """Raises UserError for a result whose point the space does not have."""
+    for record in records:
+        if space.find(record.parameters) is None:
+            raise UserError(
+                f"{paths.journal}: trial {record.trial} ({record.parameters}) is no "
+                "legal point of this space; start a new study with study.name=NAME"
+            )
 
 
 def trials_journal(paths: StudyPaths) -> Journal[TrialRecord]:

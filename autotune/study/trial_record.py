@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from autotune.measure.outcome import Failure, Outcome, Status, Work
+from autotune.measure.records import PHASES
 from autotune.measure.timing import BatchTime
 from autotune.space.point import Point
 
@@ -144,15 +145,15 @@ class TrialRecord:
         """From what `to_data` gave. Raises ValueError, TypeError, KeyError or IndexError."""
         gate = entry.get("gate")
         return cls(
-            trial=int(entry["trial"]),
+            trial=_index(entry["trial"]),
             parameters=Point(entry["parameters"]),
             outcome=outcome_from(entry),
-            cost_s=_finite(entry.get("cost_s")) or 0.0,
+            cost_s=_at_least_0(entry.get("cost_s")) or 0.0,
             started_at=_finite(entry.get("started_at")) or 0.0,
             ended_at=_finite(entry.get("ended_at")) or 0.0,
-            attempt=int(entry.get("attempt") or 1),
+            attempt=_index(entry.get("attempt") or 1),
             fingerprint=str(entry.get("fingerprint") or ""),
-            taken_from=entry.get("taken_from"),
+            taken_from=_mapping(entry.get("taken_from")),
             gate=None if gate is None else GateNote.from_data(gate),
         )
 
@@ -187,11 +188,11 @@ def outcome_from(entry: Mapping[str, Any]) -> Outcome:
         status=Status(entry["status"]),
         reason=str(entry["reason"]),
         batch_time_s=_positive(entry.get("batch_time_s")),
-        batch_time_ci95_s=None if interval is None else (interval[0], interval[1]),
-        steps=int(entry.get("steps") or 0),
-        warmup_steps=int(entry.get("warmup_steps") or 0),
-        slow_steps=int(entry.get("slow_steps") or 0),
-        within_error_s=_finite(entry.get("within_error_s")),
+        batch_time_ci95_s=_interval(interval),
+        steps=_index(entry.get("steps") or 0),
+        warmup_steps=_index(entry.get("warmup_steps") or 0),
+        slow_steps=_index(entry.get("slow_steps") or 0),
+        within_error_s=_at_least_0(entry.get("within_error_s")),
         peak_memory_bytes=_count(entry.get("peak_memory_bytes")),
         peak_rank=_count(entry.get("peak_rank")),
         peak_device_bytes=_count(entry.get("peak_device_bytes")),
@@ -225,7 +226,37 @@ def _passed_over(value: object) -> Point | None:
 
 
 def _count(value: object) -> int | None:
-    return None if value is None else int(str(value))
+    return None if value is None else _index(value)
+
+
+def _index(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is no whole number from 0 on")
+    return value
+
+
+def _at_least_0(value: object) -> float | None:
+    number = _finite(value)
+    if number is not None and number < 0:
+        raise ValueError(f"{value!r} is less than 0")
+    return number
+
+
+def _interval(value: object) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        raise ValueError(f"batch_time_ci95_s is no pair of times: {value!r}")
+    low, high = _finite(value[0]), _finite(value[1])
+    if low is None or high is None or low > high:
+        raise ValueError(f"batch_time_ci95_s is no interval: {value!r}")
+    return low, high
+
+
+def _mapping(value: object) -> Mapping[str, Any] | None:
+    if value is not None and not isinstance(value, Mapping):
+        raise ValueError(f"taken_from is no mapping: {value!r}")
+    return value
 
 
 def _finite(value: object) -> float | None:
@@ -241,7 +272,9 @@ def _breakdown(value: object) -> dict[str, float] | None:
         return None
     if not isinstance(value, Mapping):
         raise ValueError(f"breakdown_s is no mapping: {value!r}")
-    return {str(phase): float(seconds) for phase, seconds in value.items()}
+    if set(value) != set(PHASES):
+        raise ValueError(f"breakdown_s has other phases than {', '.join(PHASES)}: {value!r}")
+    return {phase: _finite(value[phase]) or 0.0 for phase in PHASES}
 
 
 def _positive(value: object) -> float | None:

@@ -151,7 +151,7 @@ class Bench:
             trial=trial.trial,
             parameters=trial.point,
             outcome=result.outcome,
-            cost_s=result.end.ended_at - result.end.started_at,
+            cost_s=max(result.end.ended_at - result.end.started_at, 0.0),
             started_at=result.end.started_at,
             ended_at=result.end.ended_at,
             attempt=trial.attempt,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from autotune.config.places import expanded
 from autotune.config.schema import Config
 from autotune.errors import UserError, did_you_mean
 from autotune.measure.logs.formats import format_of
@@ -77,7 +78,7 @@ class CommandTrainer:
         if trainer.printed is not None:
             counted = format_of(trainer.printed, "trainer.printed").rates_alone
             _require_batch(counted, samples, tokens)
-        cwd = Path(sources.keep(_CWD, str(Path(trainer.cwd or ".").expanduser().absolute())))
+        cwd = Path(sources.keep(_CWD, str(expanded(trainer.cwd or ".", "trainer.cwd").absolute())))
         made = cls(
             words=_words(trainer.command),
             env={

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
 
+from autotune.config.places import expanded
 from autotune.errors import UserError
 from autotune.space.expression import Expression
 from launch.trainers.documents import Document, TreeDocument, key_path, parse_document
@@ -90,7 +91,7 @@ def _patch(name: str, entry: object, cwd: Path, sources: Sources, taken: Collect
     file = str(entry["file"])
     patch = Patch(
         file,
-        sources.read(str(cwd / Path(file).expanduser()), f"{where}.file"),
+        sources.read(str(cwd / expanded(file, f"{where}.file")), f"{where}.file"),
         {str(key): _setting(value, f"{where}.set.{key}") for key, value in settings.items()},
     )
     patch.require_keys()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from autotune.config.places import expanded
 from autotune.errors import UserError, did_you_mean
 
 COMMIT = "commit"
@@ -25,7 +26,7 @@ class Sources:
     """
 
     def __init__(self, root: str | None, kept: Mapping[str, str] | None = None) -> None:
-        self._root = None if root is None else Path(root).expanduser()
+        self._root = None if root is None else expanded(root, "trainer.root")
         self._kept = dict(kept) if kept else None
         self._used: dict[str, str] = {}
 
@@ -71,7 +72,7 @@ class Sources:
 
     def path(self, name: str) -> Path:
         """Where a file lies."""
-        path = Path(name).expanduser()
+        path = expanded(name, "a path")
         return path if path.is_absolute() else self.root / path
 
     def keep(self, name: str, value: str) -> str:

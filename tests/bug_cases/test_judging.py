@@ -81,10 +81,6 @@ def test_a_failed_row_of_an_older_table_is_never_the_best(
     assert "-28.8" not in runs
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="no bytes, or fewer, are taken for a peak that is within the limit: measured, exported",
-)
 @pytest.mark.parametrize("peak", [0, -1])
 def test_a_peak_that_cannot_be_is_not_within_the_limit(program: Program, peak: int) -> None:
     """Case 65: a run always holds something on its device."""

@@ -79,10 +79,6 @@ time.sleep(600)
     assert ranks_left(job) == []
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="FileNotFoundError, which ends the sweep with exit code 2 where RayLauncher.finish asks",
-)
 def test_asking_a_trial_to_finish_whose_folder_is_gone_ends_nothing(tmp_path: Path) -> None:
     ask_to_finish(tmp_path / "gone")
 
@@ -97,17 +93,12 @@ for attempt in range(2):
 
 
 @pytest.mark.ranks
-@pytest.mark.xfail(
-    strict=True,
-    reason="records are read on from where the old file ended: no progress is seen, a hang",
-)
 def test_records_that_are_begun_anew_are_progress(tmp_path: Path) -> None:
     """A program that opens its records with "w", started again by torchrun."""
     limits = Deadlines(start_s=30, first_step_s=30, step_s=0.9, stop_grace_s=0.5)
     assert end_of(make_job(tmp_path, REWRITES, deadlines=limits)).kind is EndKind.FINISHED
 
 
-@pytest.mark.xfail(strict=True, reason="the follower keeps its place in a file that is shorter now")
 def test_records_that_are_begun_anew_are_read_anew(tmp_path: Path) -> None:
     follower = TrialFollower(tmp_path, Voices(1))
     step = '{"event": "step", "step": %d, "time_s": 1.0}\n'
@@ -119,11 +110,6 @@ def test_records_that_are_begun_anew_are_read_anew(tmp_path: Path) -> None:
 
 
 @pytest.mark.ranks
-@pytest.mark.xfail(
-    strict=True,
-    reason="a ValueError of subprocess ends the supervisor: 'the supervisor of the ranks was lost' "
-    "blames the machine, and each point is tried again",
-)
 @pytest.mark.parametrize("changes", [{"argv": ("true", "a\0b")}, {"env": {"A=B": "x"}}], ids=str)
 def test_what_no_program_can_be_given_is_told(tmp_path: Path, changes: dict[str, object]) -> None:
     end = end_of(make_job(tmp_path, "", **changes))

@@ -86,11 +86,6 @@ def test_sweeps_that_share_a_database_lose_no_trial(
         ]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="whoever loses the race to make the tables of a new database exits with 2: "
-    "'UNIQUE constraint failed: alembic_version' or 'table studies already exists'",
-)
 def test_sweeps_that_make_a_shared_database_together(program: Program, tmp_path: Path) -> None:
     """Case 4: the database is not there yet."""
     barrier = multiprocessing.get_context("fork").Barrier(8)
@@ -109,11 +104,6 @@ def test_sweeps_that_make_a_shared_database_together(program: Program, tmp_path:
     assert codes == [0] * 8
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="a study is put aside under a name with the second in it, which may be taken: "
-    "'Another study with study_name=... already exists', exit code 2",
-)
 def test_two_folders_take_turns_with_one_name_in_one_database(
     program: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,9 +146,6 @@ def test_a_file_system_without_locks_keeps_none_either(
     assert program.run("search.max_trials=4") == 0
 
 
-@pytest.mark.xfail(
-    strict=True, reason="prints 'autotune: the system: No locks available' and names no file"
-)
 def test_a_file_system_that_refuses_locks_is_named(
     program: Program, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,14 +168,6 @@ def another_program() -> Iterator[int]:
     process.wait()
 
 
-BLOCKS = pytest.mark.xfail(
-    strict=True,
-    reason="on its own host is_locked believes the process number in .lock.holder without trying "
-    "the lock: refused with exit code 2 until somebody removes the file",
-)
-
-
-@BLOCKS
 @pytest.mark.parametrize("whose", ["this sweep's", "another program's"])
 def test_a_number_of_a_process_that_is_given_again_holds_nothing(
     program: Program, another_program: int, whose: str
@@ -209,7 +188,6 @@ def test_a_sweep_killed_under_another_host_name_holds_nothing(program: Program) 
     assert program.run("search.max_trials=2") == 0
 
 
-@BLOCKS
 def test_a_killed_sweep_that_nobody_reaps_holds_nothing(program: Program) -> None:
     """Case 10: in a container whose first process is no init, the dead stay as zombies."""
     program.behave = once(2, kill)

@@ -47,11 +47,6 @@ def test_a_rude_end_loses_no_result(program: Program, number: int) -> None:
     assert reason == "interrupted: the sweep was killed"
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="SIGHUP is left to its default: the sweep dies without a word in events.jsonl, a "
-    "report, or a closed trial",
-)
 def test_a_terminal_that_is_closed_ends_it_politely(program: Program) -> None:
     """People start it in the evening, over ssh, and shut the laptop."""
     program.behave = once(2, by(signal.SIGHUP))

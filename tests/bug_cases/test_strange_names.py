@@ -69,12 +69,6 @@ def test_a_winner_of_any_text_is_exported(program: Program, choice: str) -> None
     assert command[command.index("--chunk") + 1] == choice
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=Exception,
-    reason="cli/check.py gives texts to rich as markup: [/] is a traceback, a list in a rule is "
-    "taken out of it",
-)
 @pytest.mark.parametrize(
     ("choices", "rule", "shown"),
     [
@@ -102,10 +96,6 @@ def test_a_parameter_of_any_name_is_tabled_and_replayed(program: Program, name: 
     assert main(["replay", *words, f"replay.out={program.folder / 'out'}"]) == 0
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="accepted, and trials.csv has two columns of that name, which replay refuses",
-)
 @pytest.mark.parametrize("name", ["trial", "status", "reason", "attempt", "cost_s"])
 def test_a_parameter_named_as_a_column_of_the_table(program: Program, name: str) -> None:
     """Refused beforehand, or tabled in a way that can be read."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
+from autotune.config.places import expanded
 from autotune.config.schema import Config
 from autotune.errors import UserError
 from launch.trainers.documents import YamlDocument
@@ -106,7 +107,7 @@ def _files(name: str, launch: LaunchCommand, kind: str, sources: Sources) -> Meg
 
 def _in_checkout(launch: LaunchCommand, path: str) -> str:
     """The path of a file from the checkout's root, where the script is started."""
-    inside = PurePosixPath(launch.folder) / Path(path).expanduser()
+    inside = PurePosixPath(launch.folder) / expanded(path, "a path of the script")
     return str(inside)
 
 

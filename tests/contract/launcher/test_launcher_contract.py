@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -184,3 +185,12 @@ def test_suspicions_of_a_sound_launcher_cost_no_device(
     assert [text for text in launcher.notices() if not text] == []
     assert list(launcher.notices()) == []  # each is told once
     assert run(launcher, request_trial(1, "finish")).kind is EndKind.FINISHED
+
+
+def test_a_clock_that_is_set_changes_no_duration(
+    launcher: Launcher, request_trial: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, set_back = launcher.now(), time.time() - 7200
+    monkeypatch.setattr(time, "time", lambda: set_back)
+    end = run(launcher, request_trial(0, "finish"))
+    assert before <= end.started_at <= end.ended_at < before + 60
