@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from autotune.errors import UserError
 from autotune.measure.outcome import Outcome, Status, Work
+from autotune.measure.records import PHASES
 from autotune.space.point import Point
 from autotune.study.journal import Journal
 from autotune.study.trial_record import GateNote, TrialRecord
@@ -31,7 +33,7 @@ def record(trial: int, status: Status = Status.OK, reason: str = "measured") -> 
         peak_memory_bytes=900,
         peak_rank=1,
         peak_device_bytes=900,
-        breakdown_s={"optimizer": 1.25},
+        breakdown_s=dict.fromkeys(PHASES, 0.25),
         work=Work(64, 1000, (2.5, 2.25)),
     )
     point = Point({"sp_degree": 2, "bucket_order": "none", "split": [2, 6]})
@@ -90,7 +92,8 @@ def test_a_whole_file_needs_no_repair(journal: Journal[TrialRecord]) -> None:
         .to_line()
         .replace('{"samples": 64, "tokens": 1000, "losses": [2.5, 2.25]}', "[1]")
         .encode(),
-        record(1).to_line().replace('{"optimizer": 1.25}', "[3]").encode(),
+        record(1).to_line().replace(json.dumps(dict.fromkeys(PHASES, 0.25)), "[3]").encode(),
+        record(1).to_line().replace('"optimizer": 0.25, ', "").encode(),
         record(0).to_line().encode(),
         *(
             record(1).to_line().replace('"attempt"', f'"gate": {gate}, "attempt"').encode()
