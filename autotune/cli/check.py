@@ -26,11 +26,10 @@ _NEEDED = ("hidden_size", "num_layers", "seq_length")
 def check(invocation: Invocation) -> int:
     """Composes, builds the space, tries the sampler, predicts memory, looks at the devices.
 
-    Raises UserError.
+    Raises UserError, for devices that are not there when all else was said.
     """
     problem = compose_problem(invocation.overrides, invocation.config_dir)
     _check_search(problem)
-    devices = check_devices(problem.config)
     console = Console(soft_wrap=True)
     config, space = problem.config, problem.space
     study = escape(f"study {config.study.name} in {config.study_dir}")
@@ -44,14 +43,15 @@ def check(invocation: Invocation) -> int:
     console.print(f"memory limit: {format_bytes(problem.memory_limit_bytes)} a device")
     for line in _memory(problem):
         console.print(line, highlight=False, markup=False)
-    console.print(devices)
-    for warning in look_ahead(config):
-        console.print(f"[yellow]note:[/] {escape(warning)}", highlight=False)
     plan = problem.measurement
     console.print(
         f"a trial: {plan.warmup_steps} steps that warm up and measure memory, then at most "
         f"{plan.measured_steps} scored steps over a data window of {plan.window_steps}"
     )
+    for warning in look_ahead(config):
+        console.print(f"[yellow]note:[/] {escape(warning)}", highlight=False)
+    # Last: on a login node, which has no devices, all else is still worth knowing.
+    console.print(check_devices(config))
     return ExitCode.DONE
 
 

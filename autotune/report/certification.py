@@ -103,8 +103,13 @@ def drift_section(results: Results) -> str:
 def _drift(drift: Drift) -> str:
     largest = drift.largest
     if largest is None or not drift.is_notable:
+        disturbed = len(drift.controls) - len(drift.steady)
+        others = "Its runs differ" if not disturbed else "the others differ"
+        left_out = (
+            f" {disturbed} of {len(drift.controls)} runs were disturbed;" if disturbed else ""
+        )
         return (
-            "The baseline was run again during the sweep; its runs differ by no more than "
+            f"The baseline was run again during the sweep.{left_out} {others} by no more than "
             "separate runs do."
         )
     change = largest.time_s / drift.steady[0].time_s - 1

@@ -87,7 +87,9 @@ def _verdict(verdict: Verdict | None, baseline: TrialRecord | None, context: Rep
         "global batch"
     )
     device = context.device_memory_bytes
-    of_device = "" if device is None else f" on a device of {format_bytes(device)}"
+    # A program that is not held to the device may be given more than that has.
+    shown = device is not None and device >= context.memory_limit_bytes
+    of_device = f" on a device of {format_bytes(device or 0)}" if shown else ""
     memory = (
         f"peak memory {memory_text(winner.record)} of {format_bytes(context.memory_limit_bytes)} "
         f"allowed{of_device}"

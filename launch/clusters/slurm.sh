@@ -26,8 +26,9 @@ set -euo pipefail
 : "${NPUS:=8}"                           # of one node
 : "${NODES_PER_TRIAL:=1}"
 : "${INTERFACE:=}"                       # network between the nodes, such as eth0; else Ray chooses
-# The password belongs into ~/.pgpass (mode 600), not here. Empty: SQLite in the study folder.
-: "${AUTOTUNE_STORAGE=postgresql+psycopg://autotune@db.example.org/autotune}"
+# Empty: SQLite in the study folder. Or such as postgresql+psycopg://autotune@db.example.org/autotune;
+# the password belongs into ~/.pgpass (mode 600), not here.
+: "${AUTOTUNE_STORAGE=}"
 
 : "${PORT:=6379}"
 : "${JOIN_LIMIT_S:=300}" # the nodes must have joined by then
