@@ -69,6 +69,7 @@ class Problem:
             spread=RunSpread(self.config.measure.run_spread),
             needs_peak=self.trainer.tells_peak_memory,
             device=self.config.cluster.placement.device,
+            printed=self.config.trainer.printed,
         )
 
     @property

@@ -30,7 +30,8 @@ class JudgeSettings:
     what is warm-up after them is found. window_steps: global batches in the data window.
     min_steps: scored steps that a measurement needs. memory_limit_bytes: the limit on any
     rank's peak. spread: between runs of one point. needs_peak: a measurement without a peak is a
-    failure, since the limit cannot be checked. device: that the ranks train on.
+    failure, since the limit cannot be checked. printed: by what lines are read, for a person.
+    device: that the ranks train on.
     """
 
     world_size: int
@@ -41,6 +42,7 @@ class JudgeSettings:
     spread: RunSpread = field(default=ASSUMED_SPREAD)
     needs_peak: bool = True
     device: DeviceType = "cpu"
+    printed: object = None
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _measure(
 ) -> Outcome:
     if len(ranks) < settings.world_size or any(not rank.steps for rank in ranks):
         silent = sorted(set(range(settings.world_size)) - {r.rank for r in ranks if r.steps})
-        return Outcome(Status.FAILED, f"no steps were recorded by rank {_list(silent)}")
+        return Outcome(Status.FAILED, _nothing_recorded(silent, settings.printed))
     scored = scored_steps(ranks, settings.warmup_steps, settings.window_steps)
     if scored.broken:
         return Outcome(Status.FAILED, scored.broken)
@@ -181,6 +183,17 @@ def _measure(
         within_error_s=run.error_s,
         breakdown_s=breakdown_of(used, run.mean_s, settings.window_steps),
         work=work_of(scored.rows, used, settings.window_steps),
+    )
+
+
+def _nothing_recorded(silent: Sequence[int], printed: object) -> str:
+    reason = f"no steps were recorded by rank {_list(silent)}"
+    if printed is None:
+        return reason
+    return (
+        f"{reason}: no line was read as a step with a time by trainer.printed={printed!r}; compare "
+        "it with the trial's rank0.log (a group named `time` holds a text with its unit, such as "
+        "561.94ms; time_ms and time_s hold numbers)"
     )
 
 

@@ -286,3 +286,12 @@ def test_lines_that_a_kill_cuts_are_passed_over() -> None:
     records = parse_rank_records(0, lines)
     assert records.started
     assert len(records.steps) == 1
+
+
+def test_lines_that_tell_no_step_are_told_with_what_reads_them() -> None:
+    settings = replace(SETTINGS, printed=r"step (?P<step>\d+) (?P<time>[\d.]+)s")
+    end = TrialEnd(3, EndKind.FINISHED, "every rank exited with 0", 0.0, 9.0)
+    reason = judge(end, [rank(0), rank(1)], settings).reason
+    assert "no line was read as a step" in reason
+    assert "trainer.printed=" in reason
+    assert "time_s" in reason
