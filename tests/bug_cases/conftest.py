@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import json
 import os
+import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,20 @@ class Program:
 def ended(pid: int) -> int:
     """Waits for a process; its exit code, negative for a signal."""
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.fixture(autouse=True)
+def signals_as_at_a_terminal() -> Iterator[None]:
+    """What a shell starts in the background ignores some; a person's program does not."""
+    wanted = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGHUP: signal.SIG_DFL,
+        signal.SIGQUIT: signal.SIG_DFL,
+    }
+    before = {number: signal.signal(number, handler) for number, handler in wanted.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture
