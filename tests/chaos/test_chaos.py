@@ -12,7 +12,7 @@ from tests.chaos.chaos import Chaos, short_pause
 from tests.chaos.stand_in import step_s
 
 pytestmark = [pytest.mark.ray, pytest.mark.ranks, pytest.mark.timeout(420)]
-KILLS = 6
+KILLS = 4
 
 
 def test_kills_lose_nothing_leave_nothing_and_change_no_result(tmp_path: Path) -> None:

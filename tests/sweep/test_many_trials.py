@@ -16,7 +16,7 @@ from launch.simulated import SimulatedTrial
 
 from .conftest import Bench, measured
 
-TRIALS = int(os.environ.get("AUTOTUNE_TRIALS", "400"))
+TRIALS = int(os.environ.get("AUTOTUNE_TRIALS", "250"))
 SETTLED = 100  # trials after which everything is imported and every pool is filled
 MOST_BYTES_A_TRIAL = (50 << 20) / 2000
 
