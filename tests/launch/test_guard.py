@@ -54,6 +54,18 @@ def start_member(marker: str) -> psutil.Process:
     return psutil.Process(process.pid)
 
 
+def start_sweep(marker: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A process with a guard."""
+    sweep = subprocess.Popen(
+        [sys.executable, "-c", SWEEPER, marker, str(folder)],
+        env={"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+    )
+    assert sweep.stdout is not None
+    assert sweep.stdout.readline() == b"watched\n"
+    return sweep
+
+
 def test_close_ends_the_sweeps_processes_only(tmp_path: Path, bystander: psutil.Process) -> None:
     folder = tmp_path / "ours"
     folder.mkdir()
@@ -73,13 +85,7 @@ def test_a_killed_sweep_is_cleaned_up(tmp_path: Path, bystander: psutil.Process)
     folder = tmp_path / "ours"
     folder.mkdir()
     marker = f"sweep-{os.getpid()}-{tmp_path.name}"
-    sweep = subprocess.Popen(
-        [sys.executable, "-c", SWEEPER, marker, str(folder)],
-        env={"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-    )
-    assert sweep.stdout is not None
-    assert sweep.stdout.readline() == b"watched\n"
+    sweep = start_sweep(marker, folder)
     (guard,) = psutil.Process(sweep.pid).children()
     member = start_member(marker)
     os.kill(sweep.pid, signal.SIGKILL)
@@ -118,13 +124,7 @@ def test_a_killed_guard_is_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "ours"
     folder.mkdir()
     marker = f"sweep-{os.getpid()}-{tmp_path.name}"
-    sweep = subprocess.Popen(
-        [sys.executable, "-c", SWEEPER, marker, str(folder)],
-        env={"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-    )
-    assert sweep.stdout is not None
-    assert sweep.stdout.readline() == b"watched\n"
+    sweep = start_sweep(marker, folder)
     (guard,) = psutil.Process(sweep.pid).children()
     member = start_member(marker)
     guard.kill()
