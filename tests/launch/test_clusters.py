@@ -379,13 +379,15 @@ def sweep_words(desk: Desk) -> list[str]:
 def test_the_job_starts_ray_on_each_node_and_the_sweep_on_the_first(
     desk: Desk, job: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    code, said = desk.run("slurm.sh", "search.seed=3", **job, SWEEP_ENDS_WITH="3")
+    storage = "postgresql+psycopg://me@host/studies"
+    more = {"SWEEP_ENDS_WITH": "3", "AUTOTUNE_STORAGE": storage}
+    code, said = desk.run("slurm.sh", "search.seed=3", **job, **more)
     assert code == 3, said
     (head, _), (worker, _) = desk.calls("srun")
     assert {"--nodes=1", "--ntasks=1", "--nodelist=node-a", "--cpu-bind=none"} <= set(head)
     assert {"--nodes=1", "--ntasks=1", "--exclude=node-a", "--cpu-bind=none"} <= set(worker)
     assert worker[-2:] == ["worker", "10.0.0.1:6379"]
-    monkeypatch.setenv("AUTOTUNE_STORAGE", "postgresql+psycopg://me@host/studies")
+    monkeypatch.setenv("AUTOTUNE_STORAGE", storage)
     config = composed(sweep_words(desk))
     cluster = config.cluster
     assert (cluster.address, cluster.device, cluster.devices_per_trial) == (
@@ -396,12 +398,12 @@ def test_the_job_starts_ray_on_each_node_and_the_sweep_on_the_first(
     assert (cluster.nodes_per_trial, cluster.max_concurrent_trials) == (1, 2)
     assert config.search.seed == 3
     assert config.trainer.root == str(desk.folder / "home" / "MindSpeed-MM")
-    assert config.study.storage == "postgresql+psycopg://me@host/studies"
+    assert config.study.storage == storage
     assert not any("postgresql" in word for word in sweep_words(desk))
 
 
 def test_a_trial_may_take_all_nodes_of_the_job(desk: Desk, job: dict[str, str]) -> None:
-    more = {"NODES_PER_TRIAL": "2", "NPUS": "16", "AUTOTUNE_STORAGE": "", "TRAINER_ROOT": ""}
+    more = {"NODES_PER_TRIAL": "2", "NPUS": "16", "TRAINER_ROOT": ""}
     code, said = desk.run("slurm.sh", **job, **more)
     assert code == 0, said
     config = composed(sweep_words(desk))
@@ -416,13 +418,13 @@ def test_the_sweep_ends_before_the_job(desk: Desk, job: dict[str, str], told: st
     end = time.time() + 3 * 3600
     local = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(end))
     value = str(int(end)) if told == "SLURM_JOB_END_TIME" else local
-    assert desk.run("slurm.sh", **job, AUTOTUNE_STORAGE="", **{told: value})[0] == 0
+    assert desk.run("slurm.sh", **job, **{told: value})[0] == 0
     hours = composed(sweep_words(desk)).search.max_hours
     assert hours == pytest.approx(3 - 600 / 3600, abs=0.02)
 
 
 def test_a_job_without_an_end_leaves_the_sweep_unbounded(desk: Desk, job: dict[str, str]) -> None:
-    assert desk.run("slurm.sh", **job, AUTOTUNE_STORAGE="")[0] == 0
+    assert desk.run("slurm.sh", **job)[0] == 0
     assert composed(sweep_words(desk)).search.max_hours is None
 
 
