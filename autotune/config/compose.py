@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import yaml
 from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -39,6 +42,9 @@ _TEXT_KEYS = (
 )
 # Of these also lists and mappings may be given, which look unlike the text.
 _LIST_KEYS, _MAPPING_KEYS = ("trainer.command",), ("trainer.printed",)
+# Below these each key is the user's own. What the environment holds is text, and set or added.
+_ENVIRONMENT = "trainer.env."
+_OPEN_MAPPINGS = ("model.dims.", "model.base.", "trainer.patch.", "trainer.sources.", "space.")
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,7 @@ def compose_config(overrides: Sequence[str], config_dir: Path | None = None) -> 
     for argument in arguments:
         if match := _GROUP_LIST.match(argument):
             raise UserError(f"{argument!r} chooses several; give one, such as {match[1]}=NAME")
+        parse_override(argument)
     if config_dir is not None:
         if not config_dir.is_dir():
             raise UserError(
@@ -69,11 +76,36 @@ def compose_config(overrides: Sequence[str], config_dir: Path | None = None) -> 
     return Composed(build(Config, data), data)
 
 
+def parse_override(override: str) -> Override:
+    """The override as Hydra reads it. Raises UserError with what to type in its place."""
+    key, equals, value = override.partition("=")
+    try:
+        parsed = OverridesParser.create().parse_override(override)
+    except HydraException:
+        if not key or not equals:
+            raise UserError(f"cannot read {override!r}: write key=value") from None
+        raise UserError(
+            f"cannot read {override!r}; text is quoted for Hydra and for the shell: "
+            f"{_pasted(key, value)}"
+        ) from None
+    if parsed.is_sweep_override():
+        raise UserError(
+            f"{override!r} gives several values; a list is '{key}=[{value}]', "
+            f"text is quoted for Hydra and for the shell: {_pasted(key, value)}"
+        )
+    return parsed
+
+
 def quote_text(override: str) -> str:
     """The override with its value quoted for Hydra where the key holds free text."""
     key, equals, value = override.partition("=")
     name, first = key.lstrip("+"), value[:1]
-    if name not in _TEXT_KEYS or not equals or value in ("null", "???") or first in ("'", '"'):
+    if name.startswith(_ENVIRONMENT) and equals:
+        key = f"++{name}"
+        override = f"{key}={value}"
+    elif name not in _TEXT_KEYS:
+        return override
+    if not equals or value in ("null", "???") or first in ("'", '"'):
         return override
     if (first == "[" and name in _LIST_KEYS) or (first == "{" and name in _MAPPING_KEYS):
         return override
@@ -85,6 +117,12 @@ def _quoted(text: str) -> str:
     escaped = re.sub(r"(\\*)'", lambda match: match[1] * 2 + r"\'", text)
     escaped = re.sub(r"\\+$", lambda match: match[0] * 2, escaped)
     return f"'{escaped}'"
+
+
+def _pasted(key: str, text: str) -> str:
+    """The override as it is typed in a shell."""
+    word = f"{key}={_quoted(text)}"
+    return shlex.quote(word) if re.search(r'["$`!\\]', word) else f'"{word}"'
 
 
 def _compose(overrides: list[str]) -> dict[str, Any]:
@@ -128,16 +166,15 @@ def _explain(error: Exception, overrides: list[str]) -> str:
             if key not in _GROUPS and "." not in key:
                 return f"unknown key {key}; {did_you_mean(key, _known_keys([]))}"
         return f"no {match[1]} is chosen; type {match[1]}=NAME with one of: {', '.join(options)}"
-    if match := re.search(r"Could not find '(\w+)/([^']+)'", text):
+    if match := re.search(r"Could not find '(\w+)/([^']*)'", text):
         group, name = match[1], match[2]
         return f"unknown {group}={name}; {did_you_mean(name, _options(text))}"
     if match := re.search(r"Could not override '([^']+)'", text):
         key = match[1]
-        return f"unknown key {key}; {did_you_mean(key, _known_keys(overrides))}"
-    if match := re.search(r"Error parsing override '(.*?)'\n", text, re.DOTALL):
-        return (
-            f"cannot read {match[1]!r}: write key=value, and quote a value with special characters"
-        )
+        close = did_you_mean(key, _known_keys(overrides))
+        if key.startswith(_OPEN_MAPPINGS):
+            return f"unknown key {key}; {close} (to add it, type +{key}=...)"
+        return f"unknown key {key}; {close}"
     lines = [line for line in text.splitlines() if line and not line.startswith("See https")]
     return "; ".join(line.strip() for line in lines if "object_type" not in line)
 

@@ -9,9 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
-
+from autotune.config.compose import parse_override
 from autotune.config.places import expanded
 from autotune.config.quantities import parse_bytes
 from autotune.config.typed import build
@@ -142,7 +140,7 @@ def _parse(override: str) -> tuple[list[str], Any]:
         raise UserError(f"unknown key {'.'.join(path)}; {close}")
     if equals and path[1] in _TEXT_KEYS and text[:1] not in ("'", '"') and text != "null":
         return path[1:], text
-    return path[1:], _value(override, ".".join(path))
+    return path[1:], parse_override(override).value()
 
 
 def _nearest(word: str, names: Sequence[str]) -> str:
@@ -151,18 +149,6 @@ def _nearest(word: str, names: Sequence[str]) -> str:
     if close:
         return f"did you mean {' or '.join(repr(f'{_GROUP}.{name}') for name in close)}?"
     return f"its keys are {', '.join(f'{_GROUP}.{name}' for name in names)}"
-
-
-def _value(override: str, key: str) -> Any:
-    try:
-        parsed = OverridesParser.create().parse_override(override)
-    except HydraException:
-        raise UserError(
-            f"cannot read {override!r}: write key=value, and quote a value with special characters"
-        ) from None
-    if parsed.is_sweep_override():
-        raise UserError(f"{override!r} chooses several; write a list: {key}=[a,b]")
-    return parsed.value()
 
 
 def _check_budget(budget: Any) -> None:

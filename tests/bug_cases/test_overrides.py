@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 import pytest
@@ -67,12 +68,6 @@ def test_a_variable_on_the_command_line(program: Program, value: str) -> None:
     assert program.requests[0].program.env["X"] == value
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="trainer.env.* and model.base.* are no text keys: Hydra wants quotes within the quotes "
-    "of the shell, and says 'Ambiguous value' or 'mismatched input'; without the + the answer is "
-    "\"unknown key trainer.env.X; did you mean 'trainer'?\"",
-)
 @pytest.mark.parametrize(
     "word",
     [
@@ -81,6 +76,8 @@ def test_a_variable_on_the_command_line(program: Program, value: str) -> None:
         "+trainer.env.X=调优",
         "+trainer.env.X=~/x",
         "trainer.env.X=plain",
+        "trainer.env.X=a b=c, [d]",
+        "++trainer.env.X=it's",
     ],
 )
 def test_a_variable_on_the_command_line_is_taken_as_typed(program: Program, word: str) -> None:
@@ -94,6 +91,23 @@ def test_a_quoted_variable_on_the_command_line(program: Program, value: str) -> 
     """Cases 24 and 25: what the answer to the unquoted one says to type."""
     assert program.run("search.max_trials=1", f"+trainer.env.X='{value}'") == 0
     assert program.requests[0].program.env["X"] == value
+
+
+def test_an_unreadable_override_says_what_to_type(program: Program) -> None:
+    """Cases 24 and 25, where a value need not be text: the answer can be pasted as it is."""
+    program.write_model()
+    folder = program.folder / "my"
+    with pytest.raises(UserError) as told:
+        compose_config(["model=toy", "+model.base.load=/p/it's=9,b.ckpt"], folder)
+    (word,) = shlex.split(str(told.value).partition("for the shell: ")[2])
+    data = compose_config(["model=toy", word], folder).data
+    assert data["model"]["base"]["load"] == "/p/it's=9,b.ckpt"
+
+
+def test_a_key_of_the_users_own_is_added_with_a_plus(program: Program) -> None:
+    program.write_model()
+    with pytest.raises(UserError, match=r"type \+model\.dims\.depth=\.\.\."):
+        compose_config(["model=toy", "model.dims.depth=3"], program.folder / "my")
 
 
 def test_a_value_in_the_environment_is_found(
