@@ -99,5 +99,6 @@ def _memory(memory: PrintedMemory) -> dict[str, Any]:
         "peak_allocated_bytes": memory.peak_allocated_bytes,
         "peak_reserved_bytes": memory.peak_reserved_bytes,
         "peak_device_bytes": memory.peak_device_bytes,
+        "alloc_retries": memory.alloc_retries,
     }
     return {name: value for name, value in record.items() if value is not None}

@@ -94,6 +94,7 @@ def judge(
         peak_memory_bytes=peaks.bytes,
         peak_rank=peaks.rank,
         peak_device_bytes=peaks.device_bytes,
+        alloc_retries=max((rank.alloc_retries for rank in ranks), default=0),
     )
 
 

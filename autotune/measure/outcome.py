@@ -82,8 +82,9 @@ class Outcome:
     the planned ones; slow_steps: that something disturbed, left out. within_error_s: standard
     error within the run. peak_memory_bytes, peak_rank: the largest peak of any rank, of its
     allocator or its device, and that rank; peak_device_bytes: the device's alone, where it is
-    known. breakdown_s: seconds by phase, adding up to batch_time_s. work: None where unknown.
-    failure: of what came to nothing, where its kind is known.
+    known. alloc_retries: how often a rank's allocator found no memory and tried again.
+    breakdown_s: seconds by phase, adding up to batch_time_s. work: None where unknown. failure:
+    of what came to nothing, where its kind is known.
     """
 
     status: Status
@@ -97,6 +98,7 @@ class Outcome:
     peak_memory_bytes: int | None = None
     peak_rank: int | None = None
     peak_device_bytes: int | None = None
+    alloc_retries: int = 0
     breakdown_s: Mapping[str, float] | None = None
     work: Work | None = None
     failure: Failure | None = None

@@ -34,7 +34,9 @@ class StepRecord:
     that the rank's allocator had reserved (allocated, where it does not reserve) so far;
     peak_device_bytes: the most that its device had in use, whoever held it. profiled: a
     profiler or a memory trace ran, so the time does not count. skipped: the optimizer made
-    no update, as loss scaling does after an overflow.
+    no update, as loss scaling does after an overflow. alloc_retries: how often so far the
+    allocator found no memory, gave its pool back and tried again (`num_alloc_retries` of
+    `torch.cuda.memory_stats`).
     """
 
     step: int
@@ -48,6 +50,7 @@ class StepRecord:
     peak_device_bytes: int | None = None
     profiled: bool = False
     skipped: bool = False
+    alloc_retries: int | None = None
 
     @property
     def shortfall(self) -> str | None:
@@ -78,6 +81,7 @@ class MemoryRecord:
     rank: int
     peak_bytes: int | None
     peak_device_bytes: int | None
+    alloc_retries: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,13 @@ class RankRecords:
             *(step.peak_device_bytes for step in self.steps),
             *(memory.peak_device_bytes for memory in self.memory),
         )
+
+    @property
+    def alloc_retries(self) -> int:
+        """How often the rank's allocator had to try again, as far as anybody tells."""
+        counts = [step.alloc_retries for step in self.steps]
+        counts += [memory.alloc_retries for memory in self.memory]
+        return _largest(*counts) or 0
 
 
 def _largest(*peaks: int | None) -> int | None:
@@ -152,6 +163,7 @@ class RankReader:
                     self._rank if rank is None else rank,
                     _peak(entry),
                     _bytes(entry.get("peak_device_bytes")),
+                    _integer(entry.get("alloc_retries")),
                 )
             )
         elif event == "error":
@@ -205,6 +217,7 @@ def _step(entry: Mapping[str, Any], position: int) -> StepRecord:
         peak_device_bytes=_bytes(entry.get("peak_device_bytes")),
         profiled=bool(entry.get("profiled", False)),
         skipped=bool(entry.get("skipped", False)),
+        alloc_retries=_integer(entry.get("alloc_retries")),
     )
 
 

@@ -22,9 +22,12 @@ def interval_text(record: TrialRecord) -> str:
 
 
 def memory_text(record: TrialRecord) -> str:
-    """Peak memory; with the allocator's own figure where the device had more in use."""
-    peak = record.outcome.peak_memory_bytes
-    return "" if peak is None else format_bytes(peak)
+    """Peak memory, and how often the allocator had to try again."""
+    peak, retries = record.outcome.peak_memory_bytes, record.outcome.alloc_retries
+    parts = ["" if peak is None else format_bytes(peak)]
+    if retries:
+        parts.append(f"{retries} allocator retries")
+    return ", ".join(part for part in parts if part)
 
 
 def value_text(point: Point, name: str) -> str:

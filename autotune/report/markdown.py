@@ -81,7 +81,7 @@ def _verdict(verdict: Verdict | None, baseline: TrialRecord | None, context: Rep
             "**No feasible configuration was found.** The limit on peak memory is "
             f"{format_bytes(context.memory_limit_bytes)} a device; what was tried is below."
         )
-    winner = verdict.winner
+    winner, basis = verdict.winner, _brink(verdict.winner.record) + _basis(verdict)
     head = (
         f"The best is trial {winner.record.trial}: **{winner.time.mean_s * 1e3:.1f} ms** per "
         "global batch"
@@ -90,14 +90,15 @@ def _verdict(verdict: Verdict | None, baseline: TrialRecord | None, context: Rep
     # A program that is not held to the device may be given more than that has.
     shown = device is not None and device >= context.memory_limit_bytes
     of_device = f" on a device of {format_bytes(device or 0)}" if shown else ""
+    peak = winner.record.outcome.peak_memory_bytes
     memory = (
-        f"peak memory {memory_text(winner.record)} of {format_bytes(context.memory_limit_bytes)} "
-        f"allowed{of_device}"
+        f"peak memory {'unknown' if peak is None else format_bytes(peak)} of "
+        f"{format_bytes(context.memory_limit_bytes)} allowed{of_device}"
     )
     if winner.point == context.baseline_point:
-        return f"**Keep your baseline**: {challenge(verdict)}. {head}, {memory}.{_basis(verdict)}"
+        return f"**Keep your baseline**: {challenge(verdict)}. {head}, {memory}.{basis}"
     if verdict.gain is None:
-        return f"{head}, {memory}. {_unusable(baseline)}{_basis(verdict)}"
+        return f"{head}, {memory}. {_unusable(baseline)}{basis}"
     interval = verdict.gain.ci95
     between = "" if interval is None else f" (95 % interval {interval[0]:.2f} to {interval[1]:.2f})"
     text = f"{head}, **{verdict.gain.ratio:.2f} times as fast as the baseline**{between}, {memory}."
@@ -105,7 +106,18 @@ def _verdict(verdict: Verdict | None, baseline: TrialRecord | None, context: Rep
         text += " Without an interval it may be noise: **keep your baseline**."
     elif verdict.keep_baseline:
         text += " The difference is within the noise: **keep your baseline**."
-    return f"{text}{_basis(verdict)}"
+    return f"{text}{basis}"
+
+
+def _brink(record: TrialRecord) -> str:
+    """What follows where the allocator only just found the memory."""
+    if not record.outcome.alloc_retries:
+        return ""
+    return (
+        f" In its run an allocator found no memory {record.outcome.alloc_retries} times, gave its "
+        "pool back and tried again: it runs at the brink of memory, and may stall or fail in a "
+        "long training. A lower `memory.limit` keeps the search away from there."
+    )
 
 
 def challenge(verdict: Verdict) -> str:

@@ -173,6 +173,7 @@ def outcome_data(outcome: Outcome) -> dict[str, Any]:
         "peak_memory_bytes": outcome.peak_memory_bytes,
         "peak_rank": outcome.peak_rank,
         "peak_device_bytes": outcome.peak_device_bytes,
+        "alloc_retries": outcome.alloc_retries,
         "breakdown_s": None if outcome.breakdown_s is None else dict(outcome.breakdown_s),
         "work": None
         if work is None
@@ -196,6 +197,7 @@ def outcome_from(entry: Mapping[str, Any]) -> Outcome:
         peak_memory_bytes=_count(entry.get("peak_memory_bytes")),
         peak_rank=_count(entry.get("peak_rank")),
         peak_device_bytes=_count(entry.get("peak_device_bytes")),
+        alloc_retries=_index(entry.get("alloc_retries") or 0),
         breakdown_s=_breakdown(entry.get("breakdown_s")),
         work=None
         if work is None

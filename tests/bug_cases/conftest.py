@@ -52,9 +52,14 @@ Values = Mapping[str, str]
 Behave = Callable[[Values, TrialRequest], SimulatedTrial]
 
 
-def ran(time_s: float = 1.0, peak: Any = 900, logs: Mapping[int, str] | None = None):
-    """A trial whose steps all take that long. peak: bytes that each step records."""
-    step = {"event": "step", "time_s": time_s, "peak_reserved_bytes": peak}
+def ran(
+    time_s: float = 1.0,
+    peak: Any = 900,
+    logs: Mapping[int, str] | None = None,
+    **more: Any,
+) -> SimulatedTrial:
+    """A trial whose steps all take that long. peak: bytes that each step records; more: besides."""
+    step = {"event": "step", "time_s": time_s, "peak_reserved_bytes": peak, **more}
     steps = [{**step, "step": number} for number in range(5)]
     records = [[{"event": "start"}, *steps, {"event": "end"}]] * RANKS
     return SimulatedTrial(5.0, records, logs=logs or {})

@@ -110,6 +110,7 @@ NPU = """
 npu = SimpleNamespace(
     is_available=lambda: True, mem_get_info=lambda: (40 << 30, 64 << 30),
     max_memory_allocated=lambda: 10 << 30, max_memory_reserved=lambda: 20 << 30,
+    memory_stats=lambda: {"num_alloc_retries": 2},
 )
 """
 
@@ -232,6 +233,7 @@ def test_memory_of_an_accelerator(hooked: Hooked, python: str) -> None:
     for step in hooked.steps():
         assert step["peak_allocated_bytes"] == 10 << 30
         assert step["peak_reserved_bytes"] == 20 << 30
+        assert step["alloc_retries"] == 2
         assert step["peak_device_bytes"] == 24 << 30
 
 

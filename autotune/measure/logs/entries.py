@@ -41,13 +41,17 @@ class StepEntry:
 
 @dataclass(frozen=True)
 class MemoryEntry:
-    """The most memory that a rank had held when the line was printed, bytes."""
+    """The most memory that a rank had held when the line was printed, bytes.
+
+    alloc_retries: how often its allocator had had to free its pool and try again.
+    """
 
     step: int | None = None
     rank: int | None = None
     peak_allocated_bytes: int | None = None
     peak_reserved_bytes: int | None = None
     peak_device_bytes: int | None = None
+    alloc_retries: int | None = None
 
 
 @dataclass(frozen=True)

@@ -40,12 +40,13 @@ _OTHERS = ("step", "loss", "grad_norm", "samples", "tokens", "skipped", "skipped
 TIMING_GROUPS = (*_TIMES, *_RATES)
 """Of these a line of a step needs one."""
 
-MEMORY_GROUPS = tuple(_PEAKS)
+MEMORY_GROUPS = (*_PEAKS, "alloc_retries")
 
 GROUPS = (*_OTHERS, *TIMING_GROUPS, *MEMORY_GROUPS)
 """All names that a group may have. `time`, `memory`, `peak_...` without a unit in the name
 are texts with a unit in them, such as `561.94ms` or `2.52GB`; `memory` is the peak of what is
-reserved. `skipped` counts the skipped updates since the line before."""
+reserved. `skipped` counts the skipped updates since the line before, `alloc_retries` how often
+the allocator had had to try again."""
 
 
 def rates_alone(groups: Collection[str]) -> set[Counted]:
@@ -136,11 +137,15 @@ def memory_of(values: Mapping[str, str], label: str | None) -> MemoryEntry | Non
         size = size_bytes(values[name], unit) if name in values else None
         if size is not None:
             peaks[field] = size
-    if not peaks:
+    retries = count(values.get("alloc_retries", ""))
+    if not peaks and retries is None:
         return None
     rank = count(values.get("rank", ""))
     return MemoryEntry(
-        step=count(values.get("step", "")), rank=rank_of(label) if rank is None else rank, **peaks
+        step=count(values.get("step", "")),
+        rank=rank_of(label) if rank is None else rank,
+        alloc_retries=retries,
+        **peaks,
     )
 
 

@@ -44,7 +44,8 @@ class PrintedMemory:
     """The most that a rank had held so far, or since the line before, in bytes.
 
     source: whose log it was in. rank: that the line names, None where it names none. step:
-    the last one before it was printed, None where it was not said.
+    the last one before it was printed, None where it was not said. alloc_retries: see
+    `StepRecord`.
     """
 
     source: int
@@ -53,6 +54,7 @@ class PrintedMemory:
     peak_allocated_bytes: int | None = None
     peak_reserved_bytes: int | None = None
     peak_device_bytes: int | None = None
+    alloc_retries: int | None = None
 
     @property
     def peak_bytes(self) -> int:

@@ -74,6 +74,7 @@ def _printed_memory(entry: MemoryEntry, source: int) -> PrintedMemory:
         entry.peak_allocated_bytes,
         entry.peak_reserved_bytes,
         entry.peak_device_bytes,
+        entry.alloc_retries,
     )
 
 

@@ -22,7 +22,8 @@ def peaks() -> Dict[str, int]:  # noqa: UP006
 
     On an accelerator: the allocator's own peaks, and what is in use on the device now, which
     holds the buffers of HCCL and CANN too. The pool is hardly given back, so that is near the
-    peak. On cpu: the most that the process held, which is the peak of its device.
+    peak; and how often the allocator had to try again. On cpu: the most that the process held,
+    which is the peak of its device.
     """
     backend = _backend(device_of())
     if backend is None:
@@ -32,6 +33,7 @@ def peaks() -> Dict[str, int]:  # noqa: UP006
         "peak_allocated_bytes": int(backend.max_memory_allocated()),
         "peak_reserved_bytes": int(backend.max_memory_reserved()),
         "peak_device_bytes": int(total - free),
+        "alloc_retries": int(backend.memory_stats().get("num_alloc_retries", 0)),
     }
 
 

@@ -2,7 +2,8 @@
 
 Source: `torchtitan/components/metrics.py` in pytorch/torchtitan. `tps` (`wps` until 2025) are
 tokens a second and device since the line before; `memory` is the peak that was reserved since
-then. A line of validation begins in the same way.
+then. A line of validation begins in the same way. A warning of its own counts the retries of
+the allocator.
 """
 
 from __future__ import annotations
@@ -38,5 +39,6 @@ TORCHTITAN = PatternFormat(
                 ),
             ),
         ),
+        LinePattern(start=re.compile(r"(?P<alloc_retries>\d+) \w+ memory allocation retries")),
     ),
 )
