@@ -60,11 +60,16 @@ def best_document(verdict: Verdict, results: Results, context: ExportContext) ->
 def _gain(verdict: Verdict) -> dict[str, Any]:
     """How much faster than the baseline the fastest other point is, and whether that counts.
 
+    trial: of that point, which is not the exported one where the baseline is kept.
     The baseline is kept when nothing is faster, or when the interval of the speed-up does not
     lie above 1. A baseline that cannot be used (out of memory) has no speed.
     """
     gain = verdict.gain
+    challenger, whose = verdict.challenger, verdict.winner
+    if challenger is not None and challenger.speedup == gain:
+        whose = challenger
     return {
+        "trial": whose.record.trial,
         "speedup": None if gain is None else gain.ratio,
         "ci95": None if gain is None or gain.ci95 is None else list(gain.ci95),
         "keep_baseline": verdict.keep_baseline,

@@ -49,7 +49,7 @@ def _console() -> Console:
 
 def _read(paths: Sequence[Path]) -> tuple[ProfileSet, ...]:
     """The profiles below the paths; a large trace takes a while, which a terminal is told."""
-    stderr = Console(stderr=True)
+    stderr = Console(stderr=True, highlight=False)
     read = []
     for path in paths:
         if not stderr.is_terminal:

@@ -30,26 +30,27 @@ def check(invocation: Invocation) -> int:
     """
     problem = compose_problem(invocation.overrides, invocation.config_dir)
     _check_search(problem)
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, highlight=False)
     config, space = problem.config, problem.space
     study = escape(f"study {config.study.name} in {config.study_dir}")
     console.print(f"[bold]{escape(config.model.name)}[/]: {study}")
     console.print(f"[bold]{space.size_text}[/] legal points of {space.combinations:,} combinations")
     console.print(_parameters(problem))
-    console.print(_rules(problem))
+    if any(not exclusion.rule.is_trainers for exclusion in space.exclusions):
+        console.print(_rules(problem))
     for line in _trainers_rules(problem):
-        console.print(line, highlight=False, markup=False)
-    console.print(f"baseline: {space.baseline}", highlight=False, markup=False)
+        console.print(line, markup=False)
+    console.print(f"baseline: {space.baseline}", markup=False)
     console.print(f"memory limit: {format_bytes(problem.memory_limit_bytes)} a device")
     for line in _memory(problem):
-        console.print(line, highlight=False, markup=False)
+        console.print(line, markup=False)
     plan = problem.measurement
     console.print(
         f"a trial: {plan.warmup_steps} steps that warm up and measure memory, then at most "
         f"{plan.measured_steps} scored steps over a data window of {plan.window_steps}"
     )
     for warning in look_ahead(config):
-        console.print(f"[yellow]note:[/] {escape(warning)}", highlight=False)
+        console.print(f"[yellow]note:[/] {escape(warning)}")
     # Last: on a login node, which has no devices, all else is still worth knowing.
     console.print(check_devices(config))
     return ExitCode.DONE
@@ -78,7 +79,9 @@ def _parameters(problem: Problem) -> Table:
 
 
 def _rules(problem: Problem) -> Table:
-    table = Table("excludes", "only this rule", "rule", "reason", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
+    for name in ("excludes", "excludes alone", "rule", "reason"):
+        table.add_column(name, overflow="fold")  # whoever reads a rule needs all of it
     for exclusion in problem.space.exclusions:
         if exclusion.rule.is_trainers:
             continue

@@ -30,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def print_error(message: str) -> None:
     """One message on stderr."""
-    Console(stderr=True, soft_wrap=True).print(f"[bold red]autotune:[/] {escape(message)}")
+    Console(stderr=True, soft_wrap=True, highlight=False).print(
+        f"[bold red]autotune:[/] {escape(message)}"
+    )
 
 
 def run_verb(invocation: Invocation) -> int:

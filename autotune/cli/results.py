@@ -40,7 +40,9 @@ def export(invocation: Invocation) -> int:
         write_atomically(invocation.out, best.text)
     except OSError as error:
         raise UserError(f"cannot write --out {invocation.out}: {error}") from None
-    Console(stderr=True, soft_wrap=True).print(f"wrote {invocation.out}")
+    Console(stderr=True, soft_wrap=True, highlight=False).print(
+        f"wrote {invocation.out}", markup=False
+    )
     return ExitCode.DONE
 
 
@@ -48,7 +50,9 @@ def report(invocation: Invocation) -> int:
     """Writes the report of a study again. Raises UserError."""
     study = read_study(find_study(invocation))
     write_report(study)
-    Console(soft_wrap=True).print(f"wrote {study.paths.report_markdown}")
+    Console(soft_wrap=True, highlight=False).print(
+        f"wrote {study.paths.report_markdown}", markup=False
+    )
     return ExitCode.DONE
 
 

@@ -68,4 +68,5 @@ def _print_running(console: Console, study: KeptStudy) -> None:
             if folder.name.isdigit() and int(folder.name) > newest:
                 steps = steps_done(folder, study.problem.voices)
                 most = study.problem.measurement.total_steps
-                console.print(f"{name} {int(folder.name)} runs: step {steps} of at most {most}")
+                at = f"step {steps} of at most {most}" if steps <= most else "profiled"
+                console.print(f"{name} {int(folder.name)} runs: {at}")

@@ -65,7 +65,7 @@ def sweep(invocation: Invocation) -> int:
     known = read_identity(paths)
     if known is not None:
         check_same(known, identity, config.study.name, paths)
-    console = Console(file=cast(TextIO, SteadyStream(sys.stdout)))
+    console = Console(file=cast(TextIO, SteadyStream(sys.stdout)), highlight=False)
     try:
         transfer = transfer_of(problem, identity, paths)
     except OlderStudyGoneError as gone:
@@ -84,7 +84,9 @@ def sweep(invocation: Invocation) -> int:
     warnings = look_ahead(config)
     with contextlib.ExitStack() as stack:
         stack.enter_context(interrupt_on_sigterm())
-        console.print(f"[bold]{config.model.name}[/]: {problem.space.size_text} legal points")
+        console.print(
+            f"[bold]{escape(config.model.name)}[/]: {problem.space.size_text} legal points"
+        )
         # Before anything is written: a cluster that cannot be had must leave no study behind.
         launcher = stack.enter_context(contextlib.closing(make_launcher(config)))
         stack.enter_context(sweep_lock(paths.lock))
@@ -191,30 +193,29 @@ def _stopped(trials: list[int], name: str) -> str:
 
 def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
     progress = finished_progress(study.results, study.problem.config.search.max_trials)
-    console.print(f"{end.value}: {summary_line(progress)}", soft_wrap=True, highlight=False)
+    console.print(f"{end.value}: {summary_line(progress)}", soft_wrap=True)
     if end is SweepEnd.TRIALS_USED:
         more = 2 * progress.max_trials
-        console.print(f"to go on, give search.max_trials={more}", soft_wrap=True, highlight=False)
+        console.print(f"to go on, give search.max_trials={more}", soft_wrap=True)
     if gate := GateSummary.of(study.records).line:
-        console.print(gate, soft_wrap=True, highlight=False)
-    console.print(f"report: {study.paths.report_markdown}", soft_wrap=True, highlight=False)
+        console.print(gate, soft_wrap=True)
+    console.print(f"report: {study.paths.report_markdown}", soft_wrap=True, markup=False)
     verdict = verdict_of(study.results)
     if verdict is None:
         console.print("[bold red]no feasible configuration was found[/]; the causes:")
         for reason, count in _causes(progress):
-            console.print(f"  {count:>3} x {reason}", soft_wrap=True, highlight=False, markup=False)
+            console.print(f"  {count:>3} x {reason}", soft_wrap=True, markup=False)
         return ExitCode.NOTHING_FEASIBLE
     certified = f", certified in {verdict.rounds} rounds" if verdict.certified else ""
     console.print(
         f"best: {describe_best(progress)}{certified}\n  {verdict.winner.point}",
         soft_wrap=True,
-        highlight=False,
         markup=False,
     )
     if verdict.keep_baseline:
         why = f"keep your baseline: {challenge(verdict)}"
-        console.print(why, soft_wrap=True, highlight=False, markup=False)
-    console.print(f"exported: {study.paths.best}", soft_wrap=True, highlight=False)
+        console.print(why, soft_wrap=True, markup=False)
+    console.print(f"exported: {study.paths.best}", soft_wrap=True, markup=False)
     return ExitCode.DONE
 
 

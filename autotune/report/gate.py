@@ -52,7 +52,7 @@ class GateSummary:
         """In one line, empty where the gate has refused nothing."""
         if not self.avoided and not self.checked:
             return ""
-        words = [f"memory gate: {_launches(self.avoided)} avoided"]
+        words = [f"{_launches(self.avoided)} avoided"] if self.avoided else []
         if self.checked:
             words.append(
                 f"{_points(self.checked)} launched to check it, {self.right} of them broke the "
@@ -60,7 +60,7 @@ class GateSummary:
             )
         if self.median_error is not None:
             words.append(f"predicted peaks are off by {self.median_error:.1%} (median)")
-        return "; ".join(words)
+        return f"memory gate: {'; '.join(words)}"
 
 
 def gate_section(records: Sequence[TrialRecord]) -> str:
@@ -79,12 +79,11 @@ def gate_section(records: Sequence[TrialRecord]) -> str:
 
 
 def _avoided(count: int) -> str:
-    launches = f"{_launches(count).capitalize()} avoided"
     if not count:
-        return f"{launches}."
+        return "It avoided no launch."
     return (
-        f"{launches}: so many points, each counted once, would have been launched, had they been "
-        "expected to stay within the limit."
+        f"{_launches(count).capitalize()} avoided: so many points, each counted once, would "
+        "have been launched, had they been expected to stay within the limit."
     )
 
 
@@ -98,7 +97,7 @@ def _checks(summary: GateSummary) -> str:
 
 
 def _launches(count: int) -> str:
-    return {0: "no launch was", 1: "1 launch was"}.get(count, f"{count} launches were")
+    return "1 launch was" if count == 1 else f"{count} launches were"
 
 
 def _points(count: int) -> str:

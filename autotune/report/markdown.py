@@ -57,7 +57,7 @@ def report_markdown(results: Results, context: ReportContext) -> str:
     records, verdict = results.records, verdict_of(results)
     baseline = record_of(records, context.baseline_point)
     sections = [
-        f"# {context.study}: {context.model}",
+        f"# {context.study}" + ("" if context.study == context.model else f": {context.model}"),
         _verdict(verdict, baseline, context),
         _changes(verdict, context.baseline_point),
         certification_section(verdict, results),

@@ -153,13 +153,14 @@ class OptunaStore:
     def write_again(self, records: Sequence[TrialRecord]) -> None:
         """Fills the study with results, each under its own number, instead of what it held."""
         self.study = _study_in_memory(self.study.study_name)
-        self._begin_with(trials_of(records, [], self.encoding, self.memory_limit_bytes))
+        trials = trials_of(records, [], self.encoding, self.memory_limit_bytes)
+        self._begin_with(trials, tells=False)
 
-    def _begin_with(self, trials: Sequence[FrozenTrial]) -> None:
+    def _begin_with(self, trials: Sequence[FrozenTrial], tells: bool = True) -> None:
         for trial in trials:
             self.study.add_trial(trial)
         if self.copy is not None:
-            self.copy.bring_up_to_date(self._trials)
+            self.copy.bring_up_to_date(self._trials, tells)
 
     @property
     def _trials(self) -> list[FrozenTrial]:
@@ -325,7 +326,7 @@ def _connect(place: Place) -> RDBStorage:
     except ImportError:
         raise UserError(
             f"cannot open the study database {place}: its driver is not installed; for PostgreSQL "
-            "type: pip install 'psycopg[binary]'"
+            "type: pip install 'psycopg[binary]' 'sqlalchemy>=2.1'"
         ) from None
     except RuntimeError as error:  # tables of another version of Optuna, or none of its own
         raise StorageInternalError(str(error)) from error

@@ -92,14 +92,17 @@ class StudyCopy:
             aside,
         )
 
-    def bring_up_to_date(self, trials: Sequence[FrozenTrial]) -> None:
-        """Writes what is missing. Raises UserError."""
+    def bring_up_to_date(self, trials: Sequence[FrozenTrial], tells: bool = True) -> None:
+        """Writes what is missing, and tells of results that should have been there.
+
+        Raises UserError.
+        """
         try:
             lacking = self._connected.bring_up_to_date(trials)
         except TROUBLE as error:
             self._mend(error, trials)
         else:
-            if lacking:
+            if lacking and tells:
                 log.warning(
                     "the study database %s lacked %d results of trials.jsonl; it has them now",
                     self.place,

@@ -26,7 +26,7 @@ set -euo pipefail
 : "${NPUS:=8}"                           # of one node
 : "${NODES_PER_TRIAL:=1}"
 : "${INTERFACE:=}"                       # network between the nodes, such as eth0; else Ray chooses
-# Empty: SQLite in the study folder. Or such as postgresql+psycopg://autotune@db.example.org/autotune;
+# Empty: SQLite in the study folder. Or such as postgresql://autotune@db.example.org/autotune;
 # the password belongs into ~/.pgpass (mode 600), not here.
 : "${AUTOTUNE_STORAGE=}"
 

@@ -100,7 +100,7 @@ _CASES = (
         18,
         "A time that is no number, or not above 0, is a failure with its reason.",
         "tests/bug_cases/test_printed_numbers.py::test_a_time_that_is_none_measures_nothing",
-        "tests/bug_cases/test_printed_numbers.py::test_the_reason_tells_of_the_time_that_was_printed",
+        "tests/bug_cases/test_printed_numbers.py::test_the_reason_says_where_the_printed_time_is_seen",
         "tests/bug_cases/test_printed_numbers.py::test_a_sweep_goes_on_over_it_and_exports_another",
         "tests/measure/test_judge.py::test_no_time_is_a_failure",
     ),

@@ -121,20 +121,20 @@ def test_a_faster_point_over_the_limit_does_not_win() -> None:
 
 def test_a_baseline_that_is_the_best_is_kept() -> None:
     gain = document(record(0, BASELINE, 1.0), record(1, FASTER, 2.0))["gain"]
-    assert gain == {"speedup": 1.0, "ci95": [1.0, 1.0], "keep_baseline": True}
+    assert gain == {"trial": 0, "speedup": 1.0, "ci95": [1.0, 1.0], "keep_baseline": True}
 
 
 def test_inside_the_noise_the_baseline_is_kept() -> None:
     gain = document(record(0, BASELINE, 1.02, noise=0.03), record(1, FASTER, 1.0, noise=0.03))[
         "gain"
     ]
-    assert gain["keep_baseline"] is True
+    assert (gain["trial"], gain["keep_baseline"]) == (1, True)
     assert gain["ci95"][0] < 1 < gain["ci95"][1]
 
 
 def test_a_baseline_without_a_time_gives_no_speedup() -> None:
     gain = document(record(0, BASELINE, None, Status.OOM), record(1, FASTER, 1.0))["gain"]
-    assert gain == {"speedup": None, "ci95": None, "keep_baseline": False}
+    assert gain == {"trial": 1, "speedup": None, "ci95": None, "keep_baseline": False}
 
 
 TRICKY = {

@@ -379,7 +379,7 @@ def sweep_words(desk: Desk) -> list[str]:
 def test_the_job_starts_ray_on_each_node_and_the_sweep_on_the_first(
     desk: Desk, job: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage = "postgresql+psycopg://me@host/studies"
+    storage = "postgresql://me@host/studies"
     more = {"SWEEP_ENDS_WITH": "3", "AUTOTUNE_STORAGE": storage}
     code, said = desk.run("slurm.sh", "search.seed=3", **job, **more)
     assert code == 3, said

@@ -236,9 +236,9 @@ def test_the_gate_has_a_section_of_its_own() -> None:
 
 def test_a_gate_that_avoided_nothing_says_so() -> None:
     summary = GateSummary.of([gated(1, Status.OOM, 2000, checked=True, time=None)])
-    assert summary.line.startswith("memory gate: no launch was avoided; 1 refused point was")
+    assert summary.line.startswith("memory gate: 1 refused point was")
     text = report(gated(1, Status.OOM, 2000, checked=True, time=None))
-    assert "No launch was avoided. To check the gate, 1 refused point was launched" in text
+    assert "It avoided no launch. To check the gate, 1 refused point was launched" in text
 
 
 def test_a_study_without_the_gate_does_not_speak_of_it() -> None:
