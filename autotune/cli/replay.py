@@ -41,8 +41,16 @@ def replay(invocation: Invocation) -> int:
         )
     summary = write_results(case, runs, config.out_path)
     console.print(_table(case, summary))
+    _say(console, _LEGEND)
     _say(console, f"wrote {', '.join(FILES)} to {config.out_path}")
     return ExitCode.DONE
+
+
+_LEGEND = (
+    "regret: how far the best found is above the optimum; within 5 %: the runs that came so near, "
+    "and the median evaluations that it took; score: 0 as random search, 1 as the optimum from the "
+    "start; oom: launches a run out of memory; ask: time of a proposal"
+)
 
 
 def _console() -> Console:
