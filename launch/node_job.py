@@ -13,6 +13,12 @@ from autotune.ports import Deadlines, DeviceType, EndKind, RankExit, TrialReques
 from launch.device_ledger import DeviceState
 from launch.markers import TRIAL
 
+HEARTBEAT_S = 5.0
+"""How often a supervisor says that it is alive, by an empty line."""
+
+SILENCE_S = 90.0
+"""After so long without a word a supervisor is lost: stopped, or waiting for a dead file system."""
+
 
 @dataclass(frozen=True)
 class NodeJob:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from launch.device_environment import NodeUnfitError, node_environment
 from launch.device_ledger import describe_unclean
 from launch.leftovers import remove_noted
 from launch.markers import ROLE, SUPERVISOR_ROLE, SWEEP, TRIAL
-from launch.node_job import Meeting, NodeEnd, NodeJob
+from launch.node_job import SILENCE_S, Meeting, NodeEnd, NodeJob
 from launch.port_lease import PortLease
 from launch.process_tree import end_all, marked
 
@@ -199,13 +200,41 @@ def _tell(supervisor: subprocess.Popen[bytes], words: str) -> None:
 
 
 def _await_end(supervisor: subprocess.Popen[bytes], job: NodeJob) -> NodeEnd:
-    assert supervisor.stdout is not None
-    line = supervisor.stdout.readline()
-    supervisor.wait()  # for the process that the supervisor detached itself from, long gone
-    if line.endswith(b"\n"):
+    line = _last_words(supervisor)
+    if line:
+        supervisor.wait()  # for the process that the supervisor detached itself from, long gone
         return NodeEnd.from_json(line.decode("ascii"))
-    clean_up_after(job.marker, job.folder, grace_s=0.0)
+    left = clean_up_after(job.marker, job.folder, grace_s=0.0)
+    if left:
+        numbers = ", ".join(map(str, left))
+        return NodeEnd(
+            EndKind.LOST, f"the supervisor was lost; processes {numbers} survive SIGKILL"
+        )
+    supervisor.wait()
+    if line is None:
+        reason = f"the supervisor of the ranks said nothing for {SILENCE_S:g} s, and was ended"
+        return NodeEnd(EndKind.LOST, reason)
     return NodeEnd(EndKind.LOST, "the supervisor of the ranks was lost")
+
+
+def _last_words(supervisor: subprocess.Popen[bytes]) -> bytes | None:
+    """The line with which the supervisor ends; none if it is gone, None if it is silent."""
+    assert supervisor.stdout is not None
+    pipe, said = supervisor.stdout.fileno(), b""
+    while True:
+        # A poll object, as select.select refuses the high descriptors of a busy process.
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        if not poll.poll(SILENCE_S * 1000):
+            return None
+        part = os.read(pipe, 1 << 16)
+        if not part:
+            return b""
+        said += part
+        *lines, said = said.split(b"\n")
+        for line in lines:
+            if line:
+                return line
 
 
 def _unseen_folder(folder: Path) -> str:

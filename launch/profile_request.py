@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autotune.json_object import json_object
 from autotune.profile_plan import ProfilePlan
 from launch.rank.commands import PROFILE_FOLDER, REQUEST_FILE
 
@@ -143,10 +144,9 @@ def _answers(rank: int, path: Path, request: str) -> list[ProfileAnswer]:
 
 def _entry(line: str) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
+        return json_object(line)
     except ValueError:  # the line is still being written
         return {}
-    return entry if isinstance(entry, dict) else {}
 
 
 def _answer(rank: int, entry: Mapping[str, Any]) -> ProfileAnswer:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.json_object import json_object
 from autotune.ports import Deadlines
 
 _READ_BYTES = 1 << 20
@@ -52,10 +52,9 @@ class RecordFollower:
 
 def _event_of(line: bytes) -> str:
     try:
-        record = json.loads(line)
+        event = json_object(line).get("event")
     except ValueError:
         return ""
-    event = record.get("event") if isinstance(record, dict) else None
     return event if isinstance(event, str) else ""
 
 

@@ -2,7 +2,8 @@
 
 It is started by the owner (`launch.node_work`), detaches itself, reads a `NodeJob` and
 a `Meeting` from its standard input, runs the ranks and writes a `NodeEnd` to its
-standard output when none of their processes is left. A line on standard input stops the
+standard output when none of their processes is left; until then an empty line now and then
+says that it is alive. A line on standard input stops the
 trial; the end of standard input means that the owner is gone, and ends it too.
 
 Detached, because Ray kills a worker's direct children and nothing else; a subreaper,
@@ -11,6 +12,7 @@ because ranks start processes in sessions of their own. Standard library and psu
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import selectors
@@ -28,7 +30,7 @@ from autotune.measure.logs.formats import format_of
 from autotune.measure.logs.rates import Batch
 from autotune.ports import Deadlines, EndKind, RankExit
 from launch.leftovers import Leftovers
-from launch.node_job import Meeting, NodeEnd, NodeJob
+from launch.node_job import HEARTBEAT_S, Meeting, NodeEnd, NodeJob
 from launch.printed_records import PrintedRecords
 from launch.process_memory import ProcessMemory
 from launch.process_tree import become_subreaper, descendants, end_all
@@ -59,14 +61,18 @@ _OUTPUT, _OWNER, _WAKE = "output", "owner", "wake"
 class Supervisor:
     """Runs the ranks of one node to their end.
 
-    owner: file descriptor from which the owner's wish to stop is read.
-    wake: file descriptor that becomes readable on a signal.
+    owner: file descriptor from which the owner's wish to stop is read; voice: one to which
+    heartbeats are written. wake: file descriptor that becomes readable on a signal.
     """
 
-    def __init__(self, job: NodeJob, starter: RankStarter, owner: int, wake: int) -> None:
+    def __init__(
+        self, job: NodeJob, starter: RankStarter, owner: int, voice: int, wake: int
+    ) -> None:
         self._job = job
         self._starter = starter
         self._owner = owner
+        self._voice = voice
+        self._heartbeat_due = 0.0
         self._wake = wake
         self._selector = selectors.DefaultSelector()
         self._outputs: dict[int, RankOutput] = {}
@@ -187,6 +193,7 @@ class Supervisor:
 
     def _look(self, timeout_s: float) -> None:
         """Sleeps until something happens, and moves the ranks' output to their logs."""
+        self._beat()
         for key, _ in self._selector.select(max(timeout_s, 0.0)):
             if key.data == _OUTPUT:
                 if not self._outputs[key.fd].pump():
@@ -195,6 +202,14 @@ class Supervisor:
                 self._note_signals(os.read(self._wake, 512))
             else:
                 self.hear_owner(os.read(self._owner, 512))
+
+    def _beat(self) -> None:
+        """Tells the owner that this process still looks after the ranks."""
+        now = time.monotonic()
+        if now >= self._heartbeat_due:
+            self._heartbeat_due = now + HEARTBEAT_S
+            with contextlib.suppress(BrokenPipeError):  # `hear_owner` learns that it is gone
+                os.write(self._voice, b"\n")
 
     def _note_signals(self, numbers: bytes) -> None:
         if signal.SIGTERM in numbers:
@@ -315,9 +330,9 @@ def main() -> None:
     detach()
     become_subreaper()
     wake = _wake_on_signals()
-    owner = sys.stdin.fileno()
+    owner, voice = sys.stdin.fileno(), sys.stdout.fileno()
     job, meeting, more = _read_job(owner)
-    supervisor = Supervisor(job, starter_for(job.preload), owner, wake)
+    supervisor = Supervisor(job, starter_for(job.preload), owner, voice, wake)
     if more:
         supervisor.hear_owner(more)
     end = supervisor.run(meeting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from typing import TextIO, cast
 
 from rich.console import Console
@@ -122,16 +123,24 @@ def sweep(invocation: Invocation) -> int:
             first=list(transfer.proposals) if transfer is not None else [],
             gatekeeper=gatekeeper if problem.has_memory_gate else None,
         )
+
         try:
             end = run.run()
         except KeyboardInterrupt:
             view.stopping()
             launcher.close()
             listener.said(_stopped(run.stop("interrupted: stopped by the user"), config.study.name))
-            write_report(read_study(paths.root))
+            _close(study, export_best)
             return ExitCode.STOPPED
-        write_report(read_study(paths.root))
+        _close(study, export_best)
     return _conclude(console, end, read_study(paths.root))
+
+
+def _close(study: Study, export_best: Callable[[], None]) -> None:
+    """All that the folder must hold when the sweep is over, whatever was taken out of it."""
+    study.restore_results()
+    export_best()
+    write_report(read_study(study.paths.root))
 
 
 def _make_bench(problem: Problem, study: Study, launcher: Launcher, listener: Listener) -> Bench:

@@ -6,12 +6,13 @@ leaves behind: it is passed over.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from autotune.json_object import json_object
 
 _LARGEST = sys.float_info.max
 
@@ -196,10 +197,9 @@ class RankReader:
 
 def _entry(line: str) -> dict[str, Any]:
     try:
-        entry = json.loads(line)
+        return json_object(line)
     except ValueError:
         return {}
-    return entry if isinstance(entry, dict) else {}
 
 
 def _step(entry: Mapping[str, Any], position: int) -> StepRecord:

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autotune.json_object import json_object
+
 
 @dataclass(frozen=True)
 class Event:
@@ -35,7 +37,7 @@ def read_events(path: Path) -> Sequence[Event]:
 
 def _event(line: str) -> Event | None:
     try:
-        entry = json.loads(line)
+        entry = json_object(line)
         at, text = float(entry["at"]), str(entry["text"])
     except (ValueError, TypeError, KeyError, OverflowError):
         return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, Protocol, Self, TypeVar
@@ -79,6 +80,16 @@ class Journal(Generic[Entry]):
                     "correct it, or take the line out: its point is then measured again"
                 ) from None
         return records
+
+    def restore(self, entries: Sequence[Entry]) -> bool:
+        """Writes the entries again where somebody has removed or emptied the file meanwhile.
+
+        Returns whether that was so. Single lines that were taken out stay out.
+        """
+        if not entries or (self.path.exists() and self.path.stat().st_size):
+            return False
+        self.append(*entries)
+        return True
 
     def repair(self) -> int:
         """Cuts off an unfinished last line, so that the next one is not glued to it.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from autotune.json_object import json_object
 from autotune.study.trial_record import TrialRecord
 
 FIRST_LAUNCH = 1_000_000
@@ -57,8 +58,8 @@ class Repeat:
     @classmethod
     def from_line(cls, line: str) -> Repeat:
         """Reads one line. Raises ValueError, TypeError or KeyError when it is no repeat."""
-        entry = json.loads(line)
-        if not isinstance(entry, dict) or "repeat" not in entry:
+        entry = json_object(line)
+        if "repeat" not in entry:
             raise ValueError(f"no repeat: {line[:80]!r}")
         record = TrialRecord.from_data({**entry, "trial": entry["repeat"]})
         return cls(

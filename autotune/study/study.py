@@ -27,6 +27,7 @@ from autotune.study.trial_record import TrialRecord
 from autotune.study.yaml_text import to_yaml
 
 log = logging.getLogger(__name__)
+_WRITTEN_AGAIN = "%s was gone, or empty; all results are written again"
 
 
 @dataclass
@@ -125,12 +126,14 @@ class Study:
 
     def finish(self, record: TrialRecord) -> None:
         """Keeps a result: in the journal first, then in the database."""
+        self.restore_results()
         self.journal.append(record)
         self.records.append(record)
         self.store.tell(record, slowest(self.records))
 
     def keep_repeat(self, repeat: Repeat) -> None:
         """Keeps another run of a point."""
+        self.restore_results()
         self.repeats_journal.append(repeat)
         self.repeats.append(repeat)
 
@@ -140,6 +143,13 @@ class Study:
         self.journal.append(*records)
         self.records.extend(records)
         self.store.write_again(self.records)
+
+    def restore_results(self) -> None:
+        """Writes results again that somebody has removed from the folder while the sweep runs."""
+        if self.journal.restore(self.records):
+            log.warning(_WRITTEN_AGAIN, self.journal.path)
+        if self.repeats_journal.restore(self.repeats):
+            log.warning(_WRITTEN_AGAIN, self.repeats_journal.path)
 
     def interrupted_points(self) -> list[Point]:
         """Points of trials that were to run and ended without a result, oldest first.

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from autotune.json_object import json_object
 from autotune.measure.outcome import Failure, Outcome, Status, Work
 from autotune.measure.records import PHASES
 from autotune.measure.timing import BatchTime
@@ -135,8 +136,8 @@ class TrialRecord:
     @classmethod
     def from_line(cls, line: str) -> TrialRecord:
         """Reads one line. Raises ValueError when it is no finished trial."""
-        entry = json.loads(line)
-        if not isinstance(entry, dict) or any(key not in entry for key in _REQUIRED):
+        entry = json_object(line)
+        if any(key not in entry for key in _REQUIRED):
             raise ValueError(f"no trial record: {line[:80]!r}")
         return cls.from_data(entry)
 

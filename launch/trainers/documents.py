@@ -226,7 +226,7 @@ class JsonDocument(TreeDocument):
     def __init__(self, name: str, text: str) -> None:
         try:
             tree = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise UserError(f"{name} is no JSON: {error}") from None
         super().__init__(name, tree)
 

@@ -117,6 +117,39 @@ def test_the_folders_of_all_trials_may_vanish_under_the_sweep(program: Program) 
     assert len(program.trials) == 12
 
 
+@pytest.mark.parametrize("emptied", [False, True])
+@pytest.mark.parametrize("trial", [1, 3])
+def test_results_that_vanish_under_the_sweep_are_written_again(
+    program: Program, trial: int, emptied: bool
+) -> None:
+    """While a trial runs after them, be it the last one."""
+
+    def remove() -> None:
+        for name in ("trials.jsonl", "best.yaml", "repeats.jsonl"):
+            path = program.study / name
+            if emptied and path.exists():
+                path.write_bytes(b"")
+            else:
+                path.unlink(missing_ok=True)
+
+    program.behave = once(trial, remove)
+    assert program.run("search.max_trials=4") == 0
+    assert [line["trial"] for line in program.trials] == [0, 1, 2, 3]
+    assert program.best["trial"] in range(4)
+    assert "(baseline)" in program.report
+
+
+def test_a_line_nested_without_end_is_named(
+    program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python's reader gives up on it in another way than on other nonsense."""
+    assert program.run("search.max_trials=3") == 0
+    path = program.study / "trials.jsonl"
+    first, _, *rest = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text(first + "[" * 100_000 + "\n" + "".join(rest), encoding="utf-8")
+    assert refused_by_line(program, capsys)
+
+
 def test_a_configuration_that_vanishes_under_the_sweep_is_written_again(program: Program) -> None:
     program.behave = once(3, lambda: (program.study / "config.yaml").unlink())
     assert program.run() == 0

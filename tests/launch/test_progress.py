@@ -18,7 +18,8 @@ def test_only_new_and_complete_lines_count(tmp_path: Path) -> None:
         file.write('{"event": "start"}\n{"event": "st')
         file.flush()
         assert follower.new_events() == ["start"]
-        file.write('ep"}\nno json\n[1]\n{"event": 3}\n{"no": "event"}\n\n{"event": "step"}\n')
+        file.write('ep"}\n' + "[" * 100_000)
+        file.write('\nno json\n[1]\n{"event": 3}\n{"no": "event"}\n\n{"event": "step"}\n')
         file.flush()
         assert follower.new_events() == ["step", "step"]
         assert follower.new_events() == []

@@ -65,6 +65,31 @@ def supervisor_of(job: NodeJob) -> psutil.Process:
     return one
 
 
+def test_a_supervisor_that_is_stopped_is_lost_with_its_ranks(
+    make_job: MakeJob, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that waits for a file system that is gone: all deadlines are its own to keep."""
+    monkeypatch.setattr("launch.node_work.SILENCE_S", 7.0)  # longer than between heartbeats
+    job = make_job("record('start')\ntime.sleep(600)", ranks=2)
+    run = start(job)
+    wait_for(lambda: all_started(job))
+    supervisor = supervisor_of(job)
+    supervisor.suspend()
+    end = run.end()
+    assert end.kind is EndKind.LOST
+    assert "said nothing for 7 s" in end.reason
+    assert is_gone(supervisor.pid)
+    assert marked(TRIAL, job.marker) == []
+
+
+def test_a_quiet_supervisor_is_not_lost(
+    make_job: MakeJob, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("launch.node_work.SILENCE_S", 6.5)
+    job = make_job("record('start')\ntime.sleep(9)", ranks=1)
+    assert start(job).end().kind is EndKind.FINISHED
+
+
 def test_all_ranks_exit_with_0(make_job: MakeJob, start: Start) -> None:
     job = make_job("print('rank', RANK, 'of', os.environ['WORLD_SIZE'])", ranks=4)
     end = start(job).end()

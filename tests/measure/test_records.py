@@ -21,6 +21,8 @@ HUGE = "1" + "0" * 400
         f'{{"event": "error", "kind": "oom", "peak_allocated_bytes": {HUGE}}}',
         f'{{"event": "memory", "rank": {HUGE}, "peak_device_bytes": {HUGE}}}',
         f'{{"event": "step", "time_s": {"9" * 5000}}}',
+        "[" * 100_000,
+        '{"a":' * 100_000,
     ],
 )
 def test_a_number_without_an_end_is_none_and_ends_nothing(line: str) -> None:

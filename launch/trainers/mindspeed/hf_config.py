@@ -38,7 +38,7 @@ def dims_of(text: str, name: str) -> dict[str, Any]:
     """The figures by the names of `model.*`, those that the file has. Raises UserError."""
     try:
         config = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{name} is no JSON: {error}; is it the model's config.json?") from None
     if not isinstance(config, Mapping):
         raise UserError(f"{name} holds no mapping; is it the model's config.json?")
