@@ -159,6 +159,11 @@ class Contest:
                 return waiting
         return []
 
+    def speaks(self, rules: ContestRules) -> bool:
+        """Whether all have run in the first rounds; further ones make its answer more precise."""
+        certain = min(rules.min_rounds, rules.max_rounds)
+        return all(number >= certain for number, _ in self.next_runs(rules))
+
     def _waiting(self, alive: Sequence[Point], number: int) -> list[tuple[int, Point]]:
         turns = alive if number % 2 == 0 else reversed(alive)
         return [(number, point) for point in turns if self._is_to_run(point, number)]

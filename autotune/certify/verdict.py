@@ -59,14 +59,15 @@ class Verdict:
 def verdict_of(results: Results) -> Verdict | None:
     """The verdict so far, None while no usable point has been measured.
 
-    A contest speaks once it is decided: one round of it knows less than the trials do.
+    A contest speaks once its first rounds are through: one of them knows less than the trials do.
+    Where the time ends it before it is decided, the interval says how much is known.
     """
     best = results.best
     if best is None:
         return None
     contest = results.contest
     has_run = contest.points and all(contest.times(point) for point in contest.points)
-    if has_run and not contest.next_runs(results.settings.rules):
+    if has_run and contest.speaks(results.settings.rules):
         return _of_contest(results)
     return _of_trials(results, best)
 

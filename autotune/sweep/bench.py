@@ -180,12 +180,18 @@ class Bench:
         While the search goes on nobody knows how many finalists there will be. slots: runs that
         go on side by side.
         """
+        if not self.plan.certify.enabled or self.results.best is None:
+            return 0
+        rechecks = self.results.rechecks_left / slots
+        return math.ceil(self.contest_turns(trials_left, slots) + rechecks)
+
+    def contest_turns(self, trials_left: int, slots: int) -> float:
+        """Of these, those of the contest's least number of rounds."""
         settings, results = self.plan.certify, self.results
         if not settings.enabled or results.best is None:
-            return 0
+            return 0.0
         contest = results.contest
         entrants = max(len(contest.points), _CONTEST_GUESS) if trials_left else len(contest.points)
         done = sum(len(runs) for runs in contest.runs.values())
         of_contest = settings.rules.min_rounds * entrants - done if entrants > 1 else 0
-        turns = max(of_contest, 0) / min(slots, max(entrants, 1)) + results.rechecks_left / slots
-        return math.ceil(turns)
+        return max(of_contest, 0) / min(slots, max(entrants, 1))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from autotune.certify.doubts import next_doubt, steady_seconds
-from autotune.certify.results import NextRun, Results, next_repeats
+from autotune.certify.results import NextRun, Results, next_repeats, without_rechecks
 from autotune.measure.outcome import Failure, Status
 from autotune.ports import Launcher
 from autotune.search.gate import MemoryGatekeeper
@@ -76,6 +77,7 @@ class Sweep:
     _queue: list[Point] = field(default_factory=list)
     _started_at: float = 0.0
     _is_blocked: bool = False
+    _is_short_of_time: bool = False
     _seen: _Seen | None = None
     _without_doubt: Results | None = None
 
@@ -123,7 +125,7 @@ class Sweep:
 
     def _certify(self) -> None:
         """Rechecks, then the contest, as many runs at a time as the devices hold."""
-        while next_repeats(self.bench.results):
+        while next_repeats(self._results_to_certify()):
             if not self.bench.running and not self._has_time_for_a_run():
                 self.listener.said("search.max_hours is used up: the winner is not certified")
                 return
@@ -135,8 +137,24 @@ class Sweep:
     def _waiting_repeats(self, *roles: Role) -> list[NextRun]:
         """What certification needs next and does not run yet, of these roles or of all."""
         under_way = [(trial.role, trial.point, trial.round) for trial in self.bench.running]
-        orders = [order for order in next_repeats(self.bench.results) if order not in under_way]
+        orders = next_repeats(self._results_to_certify())
+        orders = [order for order in orders if order not in under_way]
         return [order for order in orders if not roles or order[0] in roles]
+
+    def _results_to_certify(self) -> Results:
+        """The results; without rechecks once these would take the contest's time."""
+        results, left_s = self.bench.results, self._time_left_s()
+        if left_s is not None and results.to_recheck:
+            turns = 1 + self.bench.contest_turns(self._trials_left(), max(self.launcher.slots, 1))
+            # For good: a recheck after the contest could begin another one.
+            self._is_short_of_time |= left_s < turns * self._repeat_cost_s()
+        return without_rechecks(results) if self._is_short_of_time else results
+
+    def _repeat_cost_s(self) -> float:
+        """Seconds that one more run of a measured point takes: trials may have been cut short."""
+        typical = typical_cost_s(self.study.records) or 0.0
+        costs = [repeat.record.cost_s for repeat in self.study.repeats if repeat.record.cost_s > 0]
+        return max(typical, statistics.fmean(costs) if costs else 0.0)
 
     def _start_repeats(self, orders: Sequence[NextRun]) -> None:
         """As many as the devices hold, where there is time for them."""
@@ -292,8 +310,8 @@ class Sweep:
 
     def _reserved_s(self) -> float:
         """Seconds of `max_hours` that certification will take."""
-        typical = typical_cost_s(self.study.records)
-        if typical is None or self.plan.search.max_hours is None:
+        typical = self._repeat_cost_s()
+        if self.plan.search.max_hours is None:
             return 0.0
         most = self.plan.search.max_hours * 3600 * _MOST_RESERVED
         side_by_side = max(self.launcher.slots, 1)
