@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TextIO, cast
 
 from rich.console import Console
@@ -78,13 +79,13 @@ def sweep(invocation: Invocation) -> int:
     if is_locked(paths.lock):
         refuse_second_sweep(paths.lock)
     if known is not None and _is_done(problem, paths):
-        kept = read_study(paths.root)
+        kept = replace(read_study(paths.root), problem=problem)
         write_best(kept)
         write_report(kept)
         return _conclude(console, SweepEnd.TRIALS_USED, kept)
-    warnings = look_ahead(config)
+    warnings = look_ahead(problem, is_set_up=True)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(interrupt_on_sigterm())
+        signals = stack.enter_context(interrupt_on_sigterm())
         console.print(
             f"[bold]{escape(config.model.name)}[/]: {problem.space.size_text} legal points"
         )
@@ -127,6 +128,7 @@ def sweep(invocation: Invocation) -> int:
         try:
             end = run.run()
         except KeyboardInterrupt:
+            signals.wait_for_closing()
             view.stopping()
             launcher.close()
             listener.said(_stopped(run.stop("interrupted: stopped by the user"), config.study.name))
@@ -203,7 +205,10 @@ def _stopped(trials: list[int], name: str) -> str:
 def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
     progress = finished_progress(study.results, study.problem.config.search.max_trials)
     console.print(f"{end.value}: {summary_line(progress)}", soft_wrap=True)
-    if end is SweepEnd.TRIALS_USED:
+    space, tried = study.problem.space, {r.parameters for r in study.records if r.was_launched}
+    if space.size is not None and len(tried) >= space.size:
+        console.print(f"every one of the {space.size_text} legal points was tried", soft_wrap=True)
+    elif end is SweepEnd.TRIALS_USED:
         more = 2 * progress.max_trials
         console.print(f"to go on, give search.max_trials={more}", soft_wrap=True)
     if gate := GateSummary.of(study.records).line:
@@ -211,8 +216,10 @@ def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
     console.print(f"report: {study.paths.report_markdown}", soft_wrap=True, markup=False)
     verdict = verdict_of(study.results)
     if verdict is None:
-        console.print("[bold red]no feasible configuration was found[/]; the causes:")
-        for reason, count in _causes(progress):
+        causes = _causes(progress)
+        why = "; the causes:" if causes else ": no trial has finished"
+        console.print(f"[bold red]no feasible configuration was found[/]{why}")
+        for reason, count in causes:
             console.print(f"  {count:>3} x {reason}", soft_wrap=True, markup=False)
         return ExitCode.NOTHING_FEASIBLE
     certified = f", certified in {verdict.rounds} rounds" if verdict.certified else ""

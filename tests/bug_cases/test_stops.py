@@ -10,6 +10,8 @@ from collections.abc import Callable
 import optuna
 import pytest
 
+from launch.ray_session import sigterm_handler_kept
+
 from .conftest import Program, ended, once
 
 ENDS_ORDERLY = ["COMPLETE", "COMPLETE", "FAIL"]
@@ -54,16 +56,29 @@ def test_a_terminal_that_is_closed_ends_it_politely(program: Program) -> None:
     assert "stopped" in (program.study / "events.jsonl").read_text(encoding="utf-8")
 
 
-def test_ctrl_c_again_while_it_stops_ends_it_at_once(program: Program) -> None:
-    def interrupt() -> None:
-        program.launchers[-1].close = interrupt_again  # type: ignore[method-assign]
-        raise KeyboardInterrupt
+@pytest.mark.parametrize("hangs", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_again_while_it_closes(
+    program: Program, monkeypatch: pytest.MonkeyPatch, number: int, hangs: bool
+) -> None:
+    """Half-closed, Ray would end the process without a word; only a closing that hangs is left."""
+    if hangs:
+        monkeypatch.setattr("autotune.cli.interrupt.CLOSING_S", -1.0)
 
-    def interrupt_again() -> None:
-        raise KeyboardInterrupt
+    def interrupt() -> None:
+        launcher = program.launchers[-1]
+        close = launcher.close
+
+        def interrupted() -> None:
+            os.kill(os.getpid(), number)
+            close()
+
+        launcher.close = interrupted  # type: ignore[method-assign]
+        os.kill(os.getpid(), number)
 
     program.behave = once(2, interrupt)
     assert program.run() == 130
+    assert (program.study / "report" / "report.md").exists() != hangs
     assert program.run("search.max_trials=4") == 0
     assert program.states == [*ENDS_ORDERLY, "COMPLETE", "COMPLETE"]
 
@@ -104,3 +119,11 @@ def test_the_search_goes_on_as_if_it_had_never_stopped(program: Program, sampler
     whole = (program.folder / "studies" / "whole" / "trials.jsonl").read_text(encoding="utf-8")
     wanted = [one["parameters"] for one in map(json.loads, whole.splitlines())]
     assert [trial["parameters"] for trial in program.trials] == wanted
+
+
+def test_a_sigterm_while_ray_starts_is_the_users() -> None:
+    """Ray's own handler of those seconds exits with 15, and says nothing."""
+    with pytest.raises(KeyboardInterrupt), sigterm_handler_kept():
+        raise SystemExit(signal.SIGTERM)
+    with pytest.raises(SystemExit), sigterm_handler_kept():
+        raise SystemExit(3)

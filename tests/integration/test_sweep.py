@@ -235,6 +235,8 @@ def test_ctrl_c_stops_and_the_same_command_goes_on(program: Program) -> None:
     assert program.run("status") == 0
     assert "a sweep is running" in program.output
     running.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    running.send_signal(signal.SIGINT)  # of somebody who is impatient
     assert running.wait(timeout=30) == 130
     program.wait_until_nothing_is_left()
     assert "The same command goes on" in program.output
