@@ -52,8 +52,8 @@ def find_study(invocation: Invocation) -> Path:
         )
     if "study.dir" in keys:
         return _existing(expanded(_unquoted(keys["study.dir"]), "study.dir"))
-    if "study.name" in keys:
-        return _existing(_STUDIES / _unquoted(keys["study.name"]))
+    if name := _unquoted(keys.get("study.name", "")):
+        return _existing(_STUDIES / name)
     names = existing_studies(_STUDIES)
     if len(names) == 1:
         return _STUDIES / names[0]

@@ -116,6 +116,9 @@ class Expression:
             return self._evaluate(scope)
         except EVALUATION_ERRORS as error:
             used = {name: scope.get(name) for name in sorted(self.names)}
+            for fact in sorted(self.facts):
+                group, _, key = fact.partition(".")
+                used[fact] = scope[group].get(key)
             way_out = _guard(used) if isinstance(error, ZeroDivisionError) else ""
             raise UserError(
                 f"cannot evaluate {self.text!r} with {used}: {error}{way_out}"
