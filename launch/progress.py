@@ -35,7 +35,12 @@ class RecordFollower:
         self._rest = b""
 
     def new_events(self) -> list[str]:
-        """The names of the events that were added since the last call."""
+        """The names of the events that were added since the last call.
+
+        None of what is no file: a pipe in its place would be waited for.
+        """
+        if not self._path.is_file():
+            return []
         try:
             with self._path.open("rb") as records:
                 if records.seek(0, os.SEEK_END) < self._offset:  # the program has begun it anew

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -185,6 +186,11 @@ def _choices(value: object, where: str) -> tuple[Any, ...]:
     for choice in value:
         if canonical(choice) in seen:
             raise UserError(f"{where}.choices names {plain(choice)} twice; name each value once")
+        if isinstance(choice, float) and not math.isfinite(choice):
+            raise UserError(
+                f"{where}.choices names the number {choice}, which no file of results can hold; "
+                f"quote it where a text is meant: '{choice}'"
+            )
         seen.add(canonical(choice))
     return tuple(value)
 

@@ -109,6 +109,8 @@ def test_types_of_choices_are_kept() -> None:
         ({"parameters": {}}, "space.parameters is empty"),
         ({"parameters": {"a": {"choices": "1,2"}}}, r"a\.choices='1,2' is not a list"),
         ({"parameters": {"a": {"choices": [1, 1]}}}, "names 1 twice"),
+        ({"parameters": {"a": {"choices": [1, float("nan")]}}}, "the number nan"),
+        ({"parameters": {"a": {"choices": [float("-inf")]}}}, "the number -inf"),
         ({"parameters": {"a": {"choices": [1], "order": True}}}, "did you mean 'ordered'"),
         ({"parameters": {"a": {"choices": [1], "ordered": "yes"}}}, "must be true or false"),
         ({"parameters": {"a": {"choices": [1], "memory": "grows"}}}, "increases"),
