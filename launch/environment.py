@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.ports import DeviceType
-from launch.errors import (
-    EnvironmentProbeError,
-    InterpreterNotFoundError,
-    PackageMissingError,
-)
-
-__all__ = ["EnvironmentProbeError", "local_devices", "probe_environment"]
+from launch.bounded_run import run_bounded
+from launch.errors import InterpreterNotFoundError, PackageMissingError
 
 _PROBE = Path(__file__).parent / "rank" / "probe.py"
 _LIMIT_S = 60.0
+_SHOWN_BYTES = 60
 _INSTALL = "pip install torch numpy pillow"
 _DEVICE_FILES = {"cuda": re.compile(r"nvidia\d+"), "npu": re.compile(r"davinci\d+")}
 
@@ -40,7 +35,7 @@ def probe_environment(
     added: to the environment, as by setup scripts. Raises
     `InterpreterNotFoundError` and `PackageMissingError`.
     """
-    found = _run_probe(python, [device, *needs, *versions], added or {})
+    found = _run_probe(python, [device, *needs, *versions], needs, added or {})
     for package in needs:
         if package not in found:
             raise PackageMissingError(
@@ -50,30 +45,40 @@ def probe_environment(
     return found
 
 
-def _run_probe(python: str, words: Sequence[str], added: Mapping[str, str]) -> dict[str, str]:
+def _run_probe(
+    python: str, words: Sequence[str], needs: Sequence[str], added: Mapping[str, str]
+) -> dict[str, str]:
     try:
-        answer = subprocess.run(
-            [python, str(_PROBE), *words],
-            capture_output=True,
-            check=True,
-            timeout=_LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            encoding="utf-8",
-            env={**os.environ, **added},
-        )
-        found: dict[str, str] = json.loads(answer.stdout)
-    except FileNotFoundError:
-        raise InterpreterNotFoundError(_not_found(python, "there is no such program")) from None
-    except (OSError, subprocess.SubprocessError, ValueError) as error:
-        raise InterpreterNotFoundError(_not_found(python, str(error))) from error
+        ended = run_bounded([python, str(_PROBE), *words], {**os.environ, **added}, _LIMIT_S)
+    except OSError as error:
+        if error.filename != python:  # not the program, but where its output would go
+            raise
+        is_there = not isinstance(error, FileNotFoundError)
+        why = f"it cannot be started: {error.strerror}" if is_there else NO_SUCH_PROGRAM
+        raise no_interpreter(python, why, needs) from None
+    if ended.status is None:
+        raise no_interpreter(python, f"it does not answer within {_LIMIT_S:g} s", needs)
+    if ended.status != 0:
+        raise no_interpreter(python, f"it is no working Python: {ended.how}", needs)
+    try:
+        found = json.loads(ended.stdout)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        said = ended.stdout[:_SHOWN_BYTES].decode("utf-8", errors="replace").strip()
+        raise no_interpreter(python, f"it is no working Python: it says {said!r}", needs)
     return found
 
 
-def _not_found(python: str, why: str) -> str:
-    return (
-        f"trainer.python={python} does not run: {why}. Give the path of the Python that "
-        f"trains, such as trainer.python=/opt/venv/bin/python; a new one gets what it needs "
-        f"from {_INSTALL}"
+NO_SUCH_PROGRAM = "there is no such program"
+
+
+def no_interpreter(python: str, why: str, needs: Sequence[str]) -> InterpreterNotFoundError:
+    """What to say of a `trainer.python` that does not run. needs: packages of the trainer."""
+    install = f"; a new one gets what it needs from {_INSTALL}" if needs else ""
+    return InterpreterNotFoundError(
+        f"trainer.python={python} does not run: {why}. Give the path of the Python that trains, "
+        f"such as trainer.python=/opt/venv/bin/python{install}"
     )
 
 

@@ -12,6 +12,9 @@ SWEEP = "AUTOTUNE_SWEEP"
 TRIAL = "AUTOTUNE_TRIAL"
 """The launch that a supervisor and its ranks belong to: `<sweep>/<number of the launch>`."""
 
+SHORT_RUN = "AUTOTUNE_SHORT_RUN"
+"""A program that is asked something before a sweep, such as a setup script: a random id."""
+
 ROLE = "AUTOTUNE_ROLE"
 """`supervisor` in a supervisor's own environment; ranks do not have it."""
 

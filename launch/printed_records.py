@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from autotune.measure.arrivals import CLOCK, contradiction
+from autotune.measure.logs.entries import Entry, StepEntry
 from autotune.measure.logs.format import LogFormat
 from autotune.measure.logs.lines import LineSplitter
 from autotune.measure.logs.printed import PrintedMemory, PrintedStep
@@ -20,12 +22,21 @@ _FEW_STEPS, _PAUSE_S = 100, 1.0
 class PrintedRecords:
     """Writes a line of records (docs/design.md) for each step that the processes of a node print.
 
-    A step is written when the next one shows that all was said of it, or at the end. batch: by
-    which rates become times.
+    A step is written when the next one shows that all was said of it, or at the end. Times that
+    the moments at which the lines came contradict end the records with an error of kind `clock`.
+    batch: by which rates become times. clock: seconds, of any beginning.
     """
 
-    def __init__(self, path: Path, log_format: LogFormat, batch: Batch = UNKNOWN_BATCH) -> None:
+    def __init__(
+        self,
+        path: Path,
+        log_format: LogFormat,
+        batch: Batch = UNKNOWN_BATCH,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._reader = LogReader(log_format, batch)
+        self._clock = clock
+        self._arrivals: dict[int, float] = {}
         self._lines: dict[int, LineSplitter] = {}
         self._file = path.open("w", encoding="utf-8")
         self._looked_at = 0.0
@@ -44,16 +55,32 @@ class PrintedRecords:
         for rank, lines in self._lines.items():
             self._take(rank, lines.finish())
         self._write(len(self._reader.reading.last_run))
+        self._check_times()
         self._file.close()
 
     def _take(self, rank: int, lines: list[str]) -> None:
-        if not self._reader.feed(lines, rank):
+        entries = self._reader.feed(lines, rank)
+        if not entries:
             return
         # What was printed before is looked at again: of many steps not at every one.
-        now = time.monotonic()
+        now = self._clock()
         if self._steps < _FEW_STEPS or now >= self._looked_at + _PAUSE_S:
             self._looked_at = now
             self._write(len(self._reader.reading.last_run) - 1)
+        self._note_arrivals(entries, now)
+
+    def _note_arrivals(self, entries: Iterable[Entry], now: float) -> None:
+        for entry in entries:
+            if isinstance(entry, StepEntry) and entry.is_timed:
+                self._arrivals.setdefault(entry.step, now)
+
+    def _check_times(self) -> None:
+        steps = self._reader.reading.last_run
+        printed_s = {step.step: step.time_s for step in steps if step.time_s is not None}
+        wrong = contradiction(self._arrivals, printed_s)
+        if wrong is not None:
+            self._record({"event": "error", "kind": CLOCK, "message": wrong})
+            self._file.flush()
 
     def _write(self, steps: int) -> None:
         """Writes what is new up to so many steps; a run that begins again is written anew."""
@@ -63,6 +90,7 @@ class PrintedRecords:
             if self._steps:
                 self._record({"event": "start"})
             self._run, self._steps = run, 0
+            self._arrivals.clear()
         for step in reading.last_run[self._steps : max(steps, 0)]:
             if step.time_s is not None:
                 self._record(_step(step))

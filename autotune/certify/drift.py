@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from autotune.measure.student import student_t_975
 
-# A control run this much slower than the fastest was disturbed and is no drift.
-_DISTURBED = 0.15
+# A control run this much slower than the fastest is no drift: something slowed that run, or the
+# machine for a while. Certification compares within rounds, and need not call it disturbed.
+SLOW_FROM = 0.15
 _NAMED = 0.03
 _NAMED_SPREADS = 2.5
 
@@ -34,9 +35,9 @@ class Drift:
 
     @property
     def steady(self) -> tuple[Control, ...]:
-        """The controls that nothing disturbed."""
+        """The controls that are not so slow that they tell nothing of drift."""
         fastest = min((control.time_s for control in self.controls), default=0.0)
-        return tuple(c for c in self.controls if c.time_s <= fastest * (1 + _DISTURBED))
+        return tuple(c for c in self.controls if c.time_s <= fastest * (1 + SLOW_FROM))
 
     def factor(self, at: float) -> float:
         """How many times as long a batch takes at the moment `at` as at the first control.

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from autotune.certify.drift import Control, Drift
+from autotune.measure.moments import is_moment
 from autotune.measure.outcome import Status
 from autotune.measure.spread import RunSpread
 from autotune.measure.student import student_t_975
@@ -86,6 +87,11 @@ def steady_time(run: TrialRecord, drift: Drift) -> float:
     return run.outcome.batch_time_s / drift.factor((run.started_at + run.ended_at) / 2)
 
 
+def disturbed_from(spread: RunSpread) -> float:
+    """How much slower than its point's fastest run a disturbed run is, as a share."""
+    return max(_LEAST_DISTURBED, _DISTURBED_SPREADS * spread.relative_sd)
+
+
 def undisturbed(times_s: Sequence[float], spread: RunSpread) -> list[int]:
     """Which of a point's runs count: those that took about as long as the fastest.
 
@@ -93,7 +99,7 @@ def undisturbed(times_s: Sequence[float], spread: RunSpread) -> list[int]:
     disturbed one (Chen and Revels, Robust benchmarking in noisy environments, 2016); the mean
     is taken over all that differ from it by no more than separate runs do.
     """
-    bound = min(times_s) * (1 + max(_LEAST_DISTURBED, _DISTURBED_SPREADS * spread.relative_sd))
+    bound = min(times_s) * (1 + disturbed_from(spread))
     return [number for number, time in enumerate(times_s) if time <= bound]
 
 
@@ -115,13 +121,16 @@ def _interval(
 def drift_of(
     records: Sequence[TrialRecord], repeats: Sequence[Repeat], baseline: Point, noise: float
 ) -> Drift:
-    """From all runs of the baseline that were made here."""
+    """From all runs of the baseline that were made here, at moments that are known."""
     runs = [record for record in records if record.taken_from is None]
     runs += [repeat.record for repeat in repeats]
     controls = [
         Control((run.started_at + run.ended_at) / 2, run.outcome.batch_time_s)
         for run in runs
-        if run.parameters == baseline and run.outcome.batch_time_s is not None
+        if run.parameters == baseline
+        and run.outcome.batch_time_s is not None
+        and is_moment(run.started_at)
+        and is_moment(run.ended_at)
     ]
     return Drift(tuple(sorted(controls, key=lambda control: control.at)), noise)
 

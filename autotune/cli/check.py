@@ -49,7 +49,7 @@ def check(invocation: Invocation) -> int:
         f"a trial: {plan.warmup_steps} steps that warm up and measure memory, then at most "
         f"{plan.measured_steps} scored steps over a data window of {plan.window_steps}"
     )
-    for warning in look_ahead(config):
+    for warning in look_ahead(problem, is_set_up=False):
         console.print(f"[yellow]note:[/] {escape(warning)}")
     # Last: on a login node, which has no devices, all else is still worth knowing.
     console.print(check_devices(config))

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from autotune.cli.arguments import Invocation, parse_arguments
+from autotune.cli.interrupt import interrupt_on_sigterm
 from autotune.errors import ExitCode, UserError
 
 
@@ -17,7 +18,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns its exit code (docs/design.md, contract)."""
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:
-        return run_verb(parse_arguments(sys.argv[1:] if argv is None else argv))
+        with interrupt_on_sigterm():
+            return run_verb(parse_arguments(sys.argv[1:] if argv is None else argv))
     except UserError as error:
         print_error(str(error))
         return error.exit_code
@@ -25,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_error(f"{error.filename or 'the system'}: {error.strerror or error}")
         return ExitCode.WRONG_INPUT
     except KeyboardInterrupt:
+        print_error("stopped by the user")
         return ExitCode.STOPPED
 
 

@@ -67,6 +67,7 @@ def write_report(study: KeptStudy) -> None:
         memory_limit_bytes=study.problem.memory_limit_bytes,
         device_memory_bytes=config.cluster.device_memory_bytes,
         legal_points=space.size_text,
+        legal_count=space.size,
         steps=f"at most {plan.measured_steps} scored steps after {plan.warmup_steps} that warm up",
         study_dir=str(study.paths.root),
         device=config.cluster.device,

@@ -236,14 +236,23 @@ def check_devices(config: Config) -> str:
     return f"devices: {wanted} {config.cluster.device} a trial, on this machine"
 
 
-def look_ahead(config: Config) -> list[str]:
-    """What a person should know before a sweep costs time. Raises UserError for what ends it."""
-    from launch.preflight import Room, preflight
+def look_ahead(problem: Problem, *, is_set_up: bool) -> list[str]:
+    """What a person should know before a sweep costs time. Raises UserError for what ends it.
 
+    is_set_up: setup scripts may run for it, if they have not; else their PATH is not known.
+    """
+    from launch.preflight import Room, preflight
+    from launch.preflight_programs import look_at_programs
+
+    config, trainer = problem.config, problem.trainer
+    env = {**os.environ, **(_setup(config.trainer.setup) if is_set_up else {})}
     rooms = [Room(config.study_dir, "study.dir", config.profile.disk_budget_bytes)]
     is_local = config.cluster.address is None
     device = config.cluster.placement.device
-    return preflight(rooms, device, os.environ, is_local=is_local)
+    return [
+        *look_at_programs(config.trainer, trainer, env, is_set_up=is_set_up, is_local=is_local),
+        *preflight(rooms, device, os.environ, is_local=is_local),
+    ]
 
 
 def make_launcher(config: Config) -> Launcher:

@@ -34,6 +34,7 @@ _TEXT_KEYS = (
     "study.take_over",
     "trainer.python",
     "trainer.root",
+    "trainer.commit",
     "trainer.cwd",
     "trainer.command",
     "trainer.printed",

@@ -63,7 +63,7 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     plain = get_origin(hint) or hint
     if plain is tuple:
         if not isinstance(value, (list, tuple)):
-            raise UserError(f"{where}={value!r} must be a list, such as [0]")
+            raise UserError(f"{where}={value!r} must be a list, such as {_listed(hint, value)}")
         return tuple(_convert(get_args(hint)[0], item, where) for item in value)
     if plain is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
@@ -72,3 +72,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if not isinstance(value, plain) or (plain is not bool and isinstance(value, bool)):
         raise UserError(f"{where}={value!r} must be {_NAMES[plain]}")
     return dict(value) if plain is dict else value
+
+
+def _listed(hint: Any, value: Any) -> str:
+    """A list of what was given, where it can be one of its items."""
+    if get_args(hint)[0] is str and isinstance(value, str) and value:
+        return f"[{value}]"
+    return "[0]"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.config.quantities import format_bytes
+from autotune.measure.arrivals import CLOCK
 from autotune.measure.breakdown import breakdown_of
 from autotune.measure.failures.diagnose import diagnose
 from autotune.measure.failures.evidence import RankEvidence
@@ -13,6 +14,7 @@ from autotune.measure.outcome import Failure, Outcome, Status, Work
 from autotune.measure.racing import Decision
 from autotune.measure.records import RankRecords
 from autotune.measure.scored import ScoredSteps, scored_steps
+from autotune.measure.shortage import misnumbered, nothing_recorded
 from autotune.measure.spread import RunSpread, interval95
 from autotune.measure.timing import RunEstimate, estimate_run
 from autotune.measure.work import other_work, work_of
@@ -20,6 +22,8 @@ from autotune.ports import DeviceType, EndKind, TrialEnd
 
 ASSUMED_SPREAD = RunSpread(0.03)
 """Between runs of one point, until repeats tell; see docs/adr/0006."""
+
+_LONGEST_WORDS = 200  # of a rank, in a note to a measurement
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,13 @@ class JudgeSettings:
 class Evidence:
     """What is known of a trial besides its records, for the case that it failed.
 
-    logs: each rank's output, by rank. is_baseline: it ran the user's present configuration for
+    logs: each rank's output, by rank, without those that are empty; None where it was not looked
+    at. is_baseline: it ran the user's present configuration for
     the first time, which is known to fit elsewhere. note: what a person should know of a good
     measurement.
     """
 
-    logs: Mapping[int, str] = field(default_factory=dict)
+    logs: Mapping[int, str] | None = None
     is_baseline: bool = False
     note: str | None = None
 
@@ -77,9 +82,9 @@ def judge(
     is measured by the steps that it made. evidence: what the records do not say.
     """
     peaks = _peaks(ranks)
-    outcome = _failure(end, ranks, settings, decision, evidence)
+    outcome = _failure(end, ranks, settings, decision, evidence) or _beside_the_clock(ranks)
     if outcome is None:
-        outcome = _measure(ranks, settings, decision.ends_at_once)
+        outcome = _measure(ranks, settings, evidence, decision.ends_at_once)
     if outcome.status is Status.OK:
         outcome = _check_work(outcome, baseline_work, settings.window_steps)
     if outcome.status is Status.OK:
@@ -89,6 +94,8 @@ def judge(
         outcome = replace(outcome, status=Status.STOPPED, reason=reason)
     if outcome.status is Status.OK and evidence.note:
         outcome = replace(outcome, reason=f"{outcome.reason}; {evidence.note}")
+    if outcome.status in (Status.OK, Status.STOPPED) and (words := _odd_end(end, ranks)):
+        outcome = replace(outcome, reason=f"{outcome.reason}; {words}")
     return replace(
         outcome,
         peak_memory_bytes=peaks.bytes,
@@ -144,8 +151,8 @@ def _failure(
     told = [
         RankEvidence(
             rank.rank,
-            rank.errors,
-            evidence.logs.get(rank.rank, ""),
+            tuple(error for error in rank.errors if error.kind != CLOCK),
+            (evidence.logs or {}).get(rank.rank, ""),
             len(rank.steps),
             rank.peak_bytes,
         )
@@ -158,19 +165,57 @@ def _failure(
     return Outcome(found.status, found.reason, failure=failure)
 
 
+def _beside_the_clock(ranks: Sequence[RankRecords]) -> Outcome | None:
+    """The failure of a run whose printed times cannot be true, however it was ended."""
+    wrong = (error for rank in ranks for error in rank.errors if error.kind == CLOCK)
+    first = next(wrong, None)
+    return None if first is None else Outcome(Status.FAILED, first.message)
+
+
+def _odd_end(end: TrialEnd, ranks: Sequence[RankRecords]) -> str | None:
+    """How a rank ended that was no longer needed and failed by itself, None where none did.
+
+    Its steps were enough, and it is not known to have failed before their end; a person may want
+    to know what a training with the point ends with. What ranks do when they are ended is nothing.
+    """
+    if end.kind is not EndKind.STOPPED:
+        return None
+    errors = [error for rank in ranks for error in rank.errors]
+    odd = next((one for one in end.exits if one.code != 0 and not one.by_us), None)
+    if odd is not None:
+        how = f"exit code {odd.code}" if odd.code > 0 else f"signal {-odd.code}"
+        told = next((error.message for error in errors if error.rank == odd.rank), "")
+        return f"after its last step rank {odd.rank} ended with {how}{_said(told)}"
+    # No signal of ours makes a rank run out of memory.
+    oom = next((error for error in errors if error.kind == "oom"), None)
+    if oom is not None:
+        return f"after its last step rank {oom.rank} ran out of memory{_said(oom.message)}"
+    return None
+
+
+def _said(message: str) -> str:
+    words = " ".join(message.split())
+    return f": {words[:_LONGEST_WORDS]}" if words else ""
+
+
 def _measure(
-    ranks: Sequence[RankRecords], settings: JudgeSettings, is_short: bool = False
+    ranks: Sequence[RankRecords],
+    settings: JudgeSettings,
+    evidence: Evidence = NO_EVIDENCE,
+    is_short: bool = False,
 ) -> Outcome:
     if len(ranks) < settings.world_size or any(not rank.steps for rank in ranks):
         silent = sorted(set(range(settings.world_size)) - {r.rank for r in ranks if r.steps})
-        return Outcome(Status.FAILED, _nothing_recorded(silent, settings.printed))
+        return Outcome(Status.FAILED, nothing_recorded(silent, settings.printed, evidence.logs))
     scored = scored_steps(ranks, settings.warmup_steps, settings.window_steps)
     if scored.broken:
         return Outcome(Status.FAILED, scored.broken)
     if is_short and not _covers(scored, settings.window_steps):
         scored = scored.with_warmup()
-    if too_few := _too_few(scored, 1 if is_short else settings.min_steps, settings.window_steps):
-        return Outcome(Status.FAILED, too_few)
+    least = 1 if is_short else settings.min_steps
+    if too_few := _too_few(scored, least, settings.window_steps):
+        wrong = misnumbered(ranks, settings.printed, evidence.logs, least)
+        return Outcome(Status.FAILED, f"{too_few}: {wrong}" if wrong else too_few)
     run = estimate_run(scored.steps, settings.window_steps)
     used = scored.rows_of(run.used)
     return Outcome(
@@ -187,17 +232,6 @@ def _measure(
     )
 
 
-def _nothing_recorded(silent: Sequence[int], printed: object) -> str:
-    reason = f"no steps were recorded by rank {_list(silent)}"
-    if printed is None:
-        return reason
-    return (
-        f"{reason}: no line was read as a step with a time by trainer.printed={printed!r}; compare "
-        "it with the trial's rank0.log (a group named `time` holds a text with its unit, such as "
-        "561.94ms; time_ms and time_s hold numbers)"
-    )
-
-
 def _too_few(scored: ScoredSteps, min_steps: int, window_steps: int) -> str | None:
     """Why the scored steps give no time. Warm-up that was found may take some of them."""
     least = max(min_steps, window_steps)
@@ -211,7 +245,9 @@ def _too_few(scored: ScoredSteps, min_steps: int, window_steps: int) -> str | No
         return f"{short} of {count + short} steps did not do their full work: {cause} ({number})"
     if count >= least:
         return f"{len(scored.steps)} steps after the warm-up do not cover the data window"
-    return f"{count} scored steps are too few to measure; at least {least} are needed"
+    are = "step is" if count == 1 else "steps are"
+    needed = "1 is" if least == 1 else f"{least} are"
+    return f"{count} scored {are} too few to measure; at least {needed} needed"
 
 
 def _covers(scored: ScoredSteps, window_steps: int) -> bool:
@@ -252,7 +288,3 @@ def _measured(outcome: Outcome) -> str:
     if outcome.slow_steps:
         notes.append(f"{outcome.slow_steps} disturbed steps left out")
     return "; ".join(["measured", *notes])
-
-
-def _list(numbers: Sequence[int]) -> str:
-    return ", ".join(str(number) for number in numbers)

@@ -81,7 +81,12 @@ class _File:
         self._offset = 0
 
     def read(self) -> None:
-        """Feeds the whole lines that are new to the reader."""
+        """Feeds the whole lines that are new to the reader.
+
+        A program may have put a device or a pipe in the file's place, which has no end.
+        """
+        if not self._path.is_file():
+            return
         try:
             with self._path.open("rb") as file:
                 if file.seek(0, os.SEEK_END) < self._offset:  # the program has begun it anew

@@ -10,6 +10,7 @@ from autotune.measure.records import RankRecords, StepRecord
 from autotune.measure.warmup import TimedStep, warmup_length
 
 _LONGEST_S = 1e7  # four months are no step
+_SHORTEST_S = 1e-6  # nor is what one call of a device takes longer than
 
 Row = tuple[StepRecord, ...]
 """One step as every rank saw it."""
@@ -76,8 +77,8 @@ def _timed(row: Row, window_steps: int) -> TimedStep:
 
 def _broken(row: Row) -> str | None:
     for step in row:
-        if not 0 < step.time_s < _LONGEST_S:
-            return f"step {step.step} took {step.time_s} s, which is no time"
+        if not _SHORTEST_S <= step.time_s < _LONGEST_S:
+            return f"step {step.step} took {step.time_s:.6g} s, which is no time of a step"
     return None
 
 

@@ -14,16 +14,21 @@ def spoken_for_all(
     """The ranks, where those that recorded no step have the steps of one that did.
 
     printed: what the processes' lines said, a value a node. It counts where no rank recorded a
-    step: the same step would be told twice. Memory is each rank's own, where it is told.
+    step: the same step would be told twice. Memory is each rank's own, where it is told. What is
+    wrong with the lines counts as said by the first rank.
     """
-    voices = ranks if any(rank.steps for rank in ranks) else printed
+    is_recorded = any(rank.steps for rank in ranks)
+    voices = ranks if is_recorded else printed
     voice = max(voices, key=lambda one: len(one.steps), default=None)
     if voice is None:
         return list(ranks)
-    return [
+    spoken = [
         replace(rank, started=True, steps=rank.steps or voice.steps)
         for rank in with_own_memory(ranks, printed)
     ]
+    if not is_recorded and voice.errors:
+        spoken[0] = replace(spoken[0], errors=(*spoken[0].errors, *voice.errors))
+    return spoken
 
 
 def with_own_memory(

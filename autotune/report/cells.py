@@ -30,6 +30,20 @@ def memory_text(record: TrialRecord) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def duration_text(seconds: float) -> str:
+    """In the unit in which it has few digits: seconds, minutes or hours."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} hours"
+
+
+def count_text(number: int, noun: str) -> str:
+    """Such as `1 run` and `2 runs`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def value_text(point: Point, name: str) -> str:
     """A parameter's value."""
     return plain(point[name]) if name in point else "(inactive)"

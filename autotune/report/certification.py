@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
-from autotune.certify.drift import Drift
+from autotune.certify.drift import SLOW_FROM, Drift
 from autotune.certify.results import Results
-from autotune.certify.verdict import Measured, Verdict
-from autotune.report.cells import shorten, table
+from autotune.certify.standing import disturbed_from
+from autotune.certify.verdict import Measured, Verdict, verdict_of
+from autotune.measure.moments import local_text
+from autotune.report.cells import count_text, shorten, table
 
 
 def certification_section(verdict: Verdict | None, results: Results) -> str:
@@ -33,9 +33,9 @@ def _once(results: Results) -> str:
     if not count or not results.settings.enabled:
         return ""
     return (
-        f"{count} points within {results.settings.recheck_within:.0%} of the best ran once only: "
-        "what a bad moment may have cost one of them is not known. `certify.max_rechecks` bounds "
-        "how many are run again."
+        f"{count_text(count, 'point')} within {results.settings.recheck_within:.0%} of the best "
+        "ran once only: what a bad moment may have cost is not known. `certify.max_rechecks` "
+        "bounds how many are run again."
     )
 
 
@@ -65,9 +65,11 @@ def _contest(verdict: Verdict, results: Results) -> str:
     header = ["trial", "per global batch", "x baseline", "runs", "disturbed runs", "parameters"]
     spread = results.spread
     return (
-        f"{table(header, rows)}\n\nRun in turns. A disturbed run took over 10 % longer than the "
-        f"fastest run of its point and does not count. Separate runs of one point differ by "
-        f"{spread.relative_sd:.1%} here (standard deviation)."
+        f"{table(header, rows)}\n\nRun in turns, and compared within a round: what slows all "
+        "runs of a round alike is taken out. A disturbed run took over "
+        f"{disturbed_from(spread):.0%} longer than the fastest run of its point even so, and does "
+        f"not count. Separate runs of one point differ by {spread.relative_sd:.1%} here (standard "
+        "deviation)."
     )
 
 
@@ -87,35 +89,62 @@ def drift_section(results: Results) -> str:
     first = drift.controls[0]
     rows = [
         [
-            time.strftime("%H:%M:%S", time.localtime(control.at)),
+            local_text(control.at),
             f"{control.time_s * 1e3:.1f} ms",
             f"{control.time_s / first.time_s - 1:+.1%}",
-            "" if control in drift.steady else "disturbed",
+            "" if control in drift.steady else "slow",
         ]
         for control in drift.controls
     ]
     return (
-        f"## The machine meanwhile\n\n{_drift(drift)}\n\n"
+        f"## The machine meanwhile\n\n{_drift(drift)}{_beside_contest(results)}\n\n"
         f"{table(['at', 'baseline', 'against the first', ''], rows)}"
     )
 
 
 def _drift(drift: Drift) -> str:
-    largest = drift.largest
+    largest, slow = drift.largest, _slow(drift)
     if largest is None or not drift.is_notable:
-        disturbed = len(drift.controls) - len(drift.steady)
-        others = "Its runs differ" if not disturbed else "the others differ"
-        left_out = (
-            f" {disturbed} of {len(drift.controls)} runs were disturbed;" if disturbed else ""
-        )
-        return (
-            f"The baseline was run again during the sweep.{left_out} {others} by no more than "
-            "separate runs do."
-        )
+        alike = "differ by no more than separate runs do."
+        if not slow:
+            return f"The baseline was run again during the sweep. Its runs {alike}"
+        others = f" The others {alike}" if len(drift.steady) > 1 else ""
+        return f"The baseline was run again during the sweep. {slow}{others}"
     change = largest.time_s / drift.steady[0].time_s - 1
     way = "slower" if change > 0 else "faster"
     return (
         f"**The machine drifted**: the baseline was {abs(change):.1%} {way} at "
-        f"{time.strftime('%H:%M', time.localtime(largest.at))} than at the start. Trials are "
-        "compared with this taken out, and finalists were run in turns."
+        f"{local_text(largest.at, '%H:%M')} than at the start. Trials are "
+        f"compared with this taken out, and finalists were run in turns.{' ' if slow else ''}{slow}"
+    )
+
+
+def _slow(drift: Drift) -> str:
+    """What is told of the runs that are far slower than the fastest, empty without any."""
+    slow = [control for control in drift.controls if control not in drift.steady]
+    if not slow:
+        return ""
+    fastest = min(control.time_s for control in drift.controls)
+    least, most = (end(c.time_s for c in slow) / fastest - 1 for end in (min, max))
+    by = f"{least:.0%}" if f"{least:.0%}" == f"{most:.0%}" else f"{least:.0%} to {most:.0%}"
+    first, last = (drift.controls.index(slow[end]) for end in (0, -1))
+    together = len(slow) > 1 and last - first == len(slow) - 1
+    when = f", from {local_text(slow[0].at)} to {local_text(slow[-1].at)}" if together else ""
+    are = "was" if len(slow) == 1 else "were"
+    return (
+        f"{len(slow)} of {len(drift.controls)} runs {are} over {SLOW_FROM:.0%} slower than the "
+        f"fastest, by {by}{when}: something slowed them, or the whole machine for a while. Trials "
+        "of that time may look slower than they are, which is not taken out."
+    )
+
+
+def _beside_contest(results: Results) -> str:
+    """How slow runs here and runs that count under Certification go together."""
+    verdict, drift = verdict_of(results), results.drift
+    is_slow = len(drift.steady) < len(drift.controls)
+    if verdict is None or not verdict.finalists or not is_slow:
+        return ""
+    return (
+        " The comparison under Certification does not suffer from a slow machine: it rests on "
+        "ratios of runs of the same round, so that runs which are slow here may count there."
     )

@@ -36,7 +36,8 @@ _FASTEST = 10
 class ReportContext:
     """What a report says besides the results.
 
-    legal_points: their number, for a person. events: what was said while the study ran.
+    legal_points: their number, for a person; legal_count: the number where it is known.
+    events: what was said while the study ran.
     """
 
     study: str
@@ -50,6 +51,7 @@ class ReportContext:
     device: str
     environment: Mapping[str, Any]
     events: Sequence[Event] = ()
+    legal_count: int | None = None
 
 
 def report_markdown(results: Results, context: ReportContext) -> str:
@@ -68,7 +70,7 @@ def report_markdown(results: Results, context: ReportContext) -> str:
         failures_section(records),
         night_section(results, context.events),
         gate_section(records),
-        _next(verdict, context),
+        _next(verdict, records, context),
         _trials(records, context),
         _environment(context),
     ]
@@ -226,15 +228,24 @@ _MEANINGS = {
 }
 
 
-def _next(verdict: Verdict | None, context: ReportContext) -> str:
+def _next(verdict: Verdict | None, records: Sequence[TrialRecord], context: ReportContext) -> str:
     if verdict is None:
         return ""
     return (
         "## What to do next\n\n"
         f"- Train: `{context.study_dir}/best.yaml` holds the whole configuration under "
         "`trainer.config`, and the command under `trainer.command`.\n"
-        "- Search on: the same command with a larger `search.max_trials`."
+        f"- Search on: {_search_on(records, context)}."
     )
+
+
+def _search_on(records: Sequence[TrialRecord], context: ReportContext) -> str:
+    told = len({record.parameters for record in records})
+    if context.legal_count is None or told < context.legal_count:
+        return "the same command with a larger `search.max_trials`"
+    skipped = any(not record.was_launched for record in records)
+    by_gate = ", or passed over by the memory gate" if skipped else ""
+    return f"every legal point was tried{by_gate}; only a wider `space` holds others"
 
 
 def _trials(records: Sequence[TrialRecord], context: ReportContext) -> str:
@@ -245,17 +256,32 @@ def _trials(records: Sequence[TrialRecord], context: ReportContext) -> str:
             time_text(r),
             memory_text(r),
             str(r.parameters),
-            "" if r.status is Status.OK else shorten(r.outcome.reason),
+            shorten(_remark(r)),
         ]
         for r in sorted(records, key=lambda r: r.trial)
     ]
     tried = len({r.parameters for r in records if r.was_launched})
     head = (
-        f"## All trials\n\n{tried} of {context.legal_points} legal points were tried. Numbers that "
-        "are missing are trials that were interrupted; their points were tried again."
+        f"## All trials\n\n{tried} of {context.legal_points} legal points were tried."
+        f"{_interrupted(records)}"
     )
     header = ["trial", "status", "per global batch", "peak memory", "parameters", "reason"]
     return f"{head}\n\n{table(header, rows)}" if rows else head
+
+
+def _remark(record: TrialRecord) -> str:
+    """Why it came to nothing; of a good measurement, what a person should know besides."""
+    reason = record.outcome.reason
+    return reason.removeprefix("measured").lstrip("; ") if record.status is Status.OK else reason
+
+
+def _interrupted(records: Sequence[TrialRecord]) -> str:
+    numbers = {record.trial for record in records}
+    if len(numbers) > max(numbers, default=-1):
+        return ""
+    return (
+        " Numbers that are missing are trials that were interrupted; their points were tried again."
+    )
 
 
 def _environment(context: ReportContext) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from autotune.certify.results import Results
-from autotune.report.cells import table
+from autotune.measure.moments import is_moment, utc_text
+from autotune.report.cells import count_text, duration_text, table
 from autotune.study.events import Event
 from autotune.study.trial_record import TrialRecord
 
@@ -25,12 +25,13 @@ def night_section(results: Results, events: Sequence[Event]) -> str:
 def _hours(runs: Sequence[TrialRecord]) -> str:
     if not runs:
         return ""
-    first, last = min(run.started_at for run in runs), max(run.ended_at for run in runs)
-    spent = sum(run.cost_s for run in runs)
-    return (
-        f"{len(runs)} runs from {_moment(first)} to {_moment(last)} (UTC), with "
-        f"{spent / 3600:.2f} hours on the devices."
+    begins = [run.started_at for run in runs if is_moment(run.started_at)]
+    ends = [run.ended_at for run in runs if is_moment(run.ended_at)]
+    when = (
+        f" from {utc_text(min(begins))} to {utc_text(max(ends))} (UTC)" if begins and ends else ""
     )
+    spent = sum(run.cost_s for run in runs)
+    return f"{count_text(len(runs), 'run')}{when}, with {duration_text(spent)} on the devices."
 
 
 def _lost(runs: Sequence[TrialRecord]) -> str:
@@ -42,8 +43,9 @@ def _lost(runs: Sequence[TrialRecord]) -> str:
     repeated = sum(run.parameters in settled for run in lost)
     spent = sum(run.cost_s for run in lost)
     return (
-        f"{len(lost)} of them were lost with a node, a device or a port, and {spent:.0f} s with "
-        f"them; the points of {repeated} were measured afterwards."
+        f"{len(lost)} of them {'was' if len(lost) == 1 else 'were'} lost with a node, a device or "
+        f"a port, after {duration_text(spent)} in all; of {repeated or 'none'} the point was "
+        "measured afterwards."
     )
 
 
@@ -51,11 +53,7 @@ def _events(events: Sequence[Event]) -> str:
     if not events:
         return ""
     shown = events[-_MOST_EVENTS:]
-    rows = [[_moment(event.at), event.text] for event in shown]
+    rows = [[utc_text(event.at), event.text] for event in shown]
     more = len(events) - len(shown)
     head = f"The last {len(shown)} of {len(events)} messages:\n\n" if more else ""
     return head + table(["UTC", "what was said"], rows)
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -155,8 +155,8 @@ class Runner:
         settings = replace(self.judge, spread=held.spread)
         evidence = Evidence(
             read_logs(live.order.folder, self.placement.world_size)
-            if end.kind is not EndKind.FINISHED
-            else {},
+            if end.kind is not EndKind.FINISHED or live.follower.steps < self.judge.min_steps
+            else None,
             is_baseline=live.order.point == self.baseline and live.order.attempt == 1,
             note=disagreement(live.follower.ranks, live.follower.printed),
         )

@@ -109,6 +109,15 @@ class CommandTrainer:
         """Unless the user has said that nothing does."""
         return self.memory != "none"
 
+    @property
+    def program(self) -> str | None:
+        """The first word of the command, None where it depends on the trial."""
+        first = self.words[0]
+        if not first.names <= {"python"}:
+            return None
+        rendered = render_words((first,), self._scope({}, {}, Path()))
+        return rendered[0] if rendered else None
+
     def require_steps(self) -> None:
         """Raises UserError for a command that would not know when to end."""
         if not any("steps" in template.names for _, template in self._templates()):

@@ -126,7 +126,7 @@ class TreeDocument(Document):
             if node is _NOTHING:
                 return
         if isinstance(node, MutableMapping):
-            node.pop(path[-1], None)
+            node.pop(_key_of(node, path[-1]), None)
             self._data = None
 
     def _assign(self, node: Any, part: str, value: Any) -> None:
@@ -145,8 +145,9 @@ class TreeDocument(Document):
     def _unknown(self, path: KeyPath, parent: Any) -> UserError:
         known = [str(key) for key in parent] if isinstance(parent, Mapping) else []
         hint = did_you_mean(path[-1], known)
+        stop = "" if hint.endswith("?") else "."
         return UserError(
-            f"{self.name} has no key {'.'.join(path)}; {hint} To add a key that the program "
+            f"{self.name} has no key {'.'.join(path)}; {hint}{stop} To add a key that the program "
             f"knows, write +{'.'.join(path)}"
         )
 
@@ -334,11 +335,19 @@ def _first_places(tree: Any) -> dict[int, tuple[int, str]]:
 
 def _child(node: Any, part: str) -> Any:
     if isinstance(node, MutableMapping):
-        return node.get(part, _NOTHING)
+        return node.get(_key_of(node, part), _NOTHING)
     if isinstance(node, MutableSequence) and part.isdecimal() and int(part) < len(node):
         return node[int(part)]
     return _NOTHING
 
 
 def _assign(node: Any, part: str, value: Any) -> None:
-    node[int(part) if isinstance(node, MutableSequence) else part] = value
+    node[int(part) if isinstance(node, MutableSequence) else _key_of(node, part)] = value
+
+
+def _key_of(node: Any, part: str) -> Any:
+    """The key that is written so: in YAML `5:` is a number and `true:` a boolean."""
+    if part in node:
+        return part
+    others = (key for key in node if key is None or isinstance(key, (bool, int, float)))
+    return next((key for key in others if plain(key) == part), part)

@@ -65,7 +65,7 @@ def read_patches(
 ) -> dict[str, Patch]:
     """From `trainer.patch`. taken: names that a patch cannot have. Raises UserError."""
     patches: dict[str, Patch] = {}
-    for name, entry in entries.items():
+    for name, entry in ((str(name), entry) for name, entry in entries.items()):
         patch = _patch(name, entry, cwd, sources, taken)
         if patch.copy in (other.copy for other in patches.values()):
             raise UserError(

@@ -12,6 +12,7 @@ from launch.trainers.mindspeed.fsdp2 import MindspeedFsdp2
 from launch.trainers.mindspeed.megatron import MindspeedMegatron
 from launch.trainers.reference import ReferenceTrainer
 from launch.trainers.sources import Sources
+from launch.trainers.variables import require_variables
 
 
 def _reference(config: Config, sources: Sources) -> Trainer:
@@ -57,4 +58,6 @@ def make_trainer(config: Config, sources: Sources) -> Trainer:
                 f"trainer.{key}: the {name} trainer has no such key; it takes "
                 f"{', '.join(f'trainer.{one}' for one in ('python', *_KEYS[name]))}"
             )
+    if not sources.is_kept:
+        require_variables(config.trainer.env)
     return _MAKERS[name](config, sources)

@@ -36,6 +36,11 @@ class Sources:
         return dict(self._used)
 
     @property
+    def is_kept(self) -> bool:
+        """Whether a study has begun with these: then nothing new is asked of it."""
+        return self._kept is not None
+
+    @property
     def root(self) -> Path:
         """The checkout, absolute. Raises UserError where none is given or there is no folder."""
         if self._root is None:

@@ -225,6 +225,10 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     folder = tmp_path / FOLDER
     folder.mkdir(parents=True)
     monkeypatch.chdir(folder)
+    # The program of MODEL: it must be there to be started, though simulated devices start none.
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "train").touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     made = Program(folder)
     monkeypatch.setattr(sweep_verb, "make_launcher", made.make_launcher)
     return made

@@ -126,7 +126,7 @@ def test_what_all_ranks_print_counts_once(tmp_path: Path) -> None:
     (log,) = LOGS.glob("C18*")
     batch = Batch(tokens=8 * 8192, devices=8)
     found = outcome(tmp_path, log.read_text().splitlines(), "torchtitan", batch)
-    assert "1 scored steps are too few" in found.reason
+    assert "1 scored step is too few" in found.reason
     assert found.peak_memory_bytes == round(176.48 * 2**30)
 
 

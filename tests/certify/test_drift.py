@@ -7,6 +7,10 @@ import random
 import pytest
 
 from autotune.certify.drift import Control, Drift
+from autotune.certify.standing import drift_of
+from autotune.measure.outcome import Outcome, Status
+from autotune.space.point import Point
+from autotune.study.trial_record import TrialRecord
 
 
 def controls(*times_s: float) -> tuple[Control, ...]:
@@ -51,4 +55,18 @@ def test_disturbed_controls_are_no_drift_even_if_they_are_most() -> None:
 def test_a_disturbed_control_is_no_drift() -> None:
     drift = Drift(controls(1.0, 1.3, 1.0, 1.01), 0.01)
     assert drift.factor(100.0) == pytest.approx(1.0, abs=0.01)
+    assert not drift.is_notable
+
+
+@pytest.mark.parametrize("odd", [1e300, -1e300, -1e11])
+def test_a_run_at_no_moment_is_no_control(odd: float) -> None:
+    """A line of `trials.jsonl` that was damaged; a trend over such numbers would overflow."""
+    points = Point({"a": 1})
+    moments = [0.0, 100.0, odd, 200.0, odd, 300.0]
+    runs = [
+        TrialRecord(n, points, Outcome(Status.OK, "measured", 1.0 + n / 1e4), 9.0, at, at, 1, "f")
+        for n, at in enumerate(moments)
+    ]
+    drift = drift_of(runs, [], points, 0.02)
+    assert [control.at for control in drift.controls] == [0.0, 100.0, 200.0, 300.0]
     assert not drift.is_notable

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -156,3 +157,40 @@ def test_what_is_known_of_the_space_goes_to_the_search() -> None:
     assert problem.config.search.sampler == "guided"
     assert problem.knowledge.limit_bytes == 50 << 20
     assert problem.knowledge.belief is not None
+
+
+MODEL = """
+# @package _global_
+defaults: [override /trainer: command]
+model: {name: mine}
+trainer: {command: "sh {x} {steps}", memory: none}
+space: {parameters: {x: {choices: [1, 2]}}}
+"""
+
+
+@pytest.mark.parametrize("verb", ["check", "sweep"])
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("trainer.cwd=/nope", "trainer.cwd=/nope is no folder"),
+        ("trainer.command=/nope/prog {x} {steps}", "trainer.command starts /nope/prog"),
+        ("trainer.command=nopeprog {x} {steps}", "trainer.command starts nopeprog"),
+        ("trainer.python=/nope/python", "trainer.python=/nope/python does not run"),
+        ("trainer.python=/etc/passwd", "trainer.python=/etc/passwd does not run"),
+        ("trainer.setup=[/nope.sh]", "trainer.setup names /nope.sh"),
+        ("trainer.env.BAR=null", "trainer.env.BAR=null must be"),
+    ],
+)
+def test_a_program_that_is_not_there_is_refused_before_anything_starts(
+    verb: str, word: str, message: str, tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(config: object) -> None:
+        raise AssertionError("Ray would start")
+
+    monkeypatch.setattr("autotune.cli.sweep.make_launcher", start)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine.yaml").write_text(MODEL)
+    place = f"study.dir={tmp_path / 'study'}"
+    assert main([verb, "--config-dir", str(tmp_path), "model=mine", place, word]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()

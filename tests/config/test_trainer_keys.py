@@ -52,6 +52,13 @@ def test_commands_and_patterns_are_taken_as_typed(override: str, expected: objec
     assert getattr(config.trainer, key) == expected
 
 
+def test_one_script_is_shown_as_a_list_of_it() -> None:
+    with pytest.raises(UserError, match=r"setup='/env\.sh' must be a list, such as \[/env\.sh\]"):
+        compose_config(["model=tiny_vlm", "trainer=command", "trainer.setup=/env.sh"])
+    with pytest.raises(UserError, match=r"ranks='all' must be a list, such as \[0\]"):
+        compose_config(["model=tiny_vlm", "profile.light.ranks=all"])
+
+
 def test_a_model_file_brings_trainer_space_and_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     config = compose_config(["model=numpy_mlp"], EXAMPLE).config
     assert config.trainer.name == "command"

@@ -47,6 +47,23 @@ def test_a_program_that_is_no_interpreter() -> None:
         probe_environment("/bin/false", "cpu")
 
 
+@pytest.mark.parametrize("program", ["/bin/ls", "/bin/echo", "/bin/cat"])
+def test_what_is_no_python_is_called_so(program: str) -> None:
+    """And nobody is told to install torch for a trainer that does not ask for it."""
+    with pytest.raises(InterpreterNotFoundError) as error:
+        probe_environment(program, "cpu", needs=())
+    message = str(error.value)
+    assert message.startswith(f"trainer.python={program} does not run: it is no working Python: ")
+    assert "trainer.python=/opt/venv/bin/python" in message
+    assert "Command" not in message
+    assert "pip install" not in message
+
+
+def test_an_interpreter_that_may_not_be_executed() -> None:
+    with pytest.raises(InterpreterNotFoundError, match="cannot be started: Permission denied"):
+        probe_environment("/etc/passwd", "cpu")
+
+
 def test_an_interpreter_without_torch(tmp_path: Path) -> None:
     bare = tmp_path / "bare python"
     bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -S "$@"\n')

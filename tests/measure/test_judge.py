@@ -295,3 +295,48 @@ def test_lines_that_tell_no_step_are_told_with_what_reads_them() -> None:
     assert "no line was read as a step" in reason
     assert "trainer.printed=" in reason
     assert "time_s" in reason
+
+
+def ended(*exits: RankExit, errors: tuple[dict[str, Any], ...] = ()) -> Outcome:
+    """A run that had made its steps, and ended so while it was told to."""
+    end = TrialEnd(3, EndKind.STOPPED, "the trial was stopped", 0.0, 9.0, exits)
+    ranks = [good(0), rank(1, *(step(n) for n in range(6)), *errors)]
+    return judge(end, ranks, SETTINGS, decision=Decision.ENOUGH)
+
+
+def test_an_odd_end_after_the_last_step_is_noted() -> None:
+    error = {"event": "error", "kind": "ValueError", "message": "cannot save\nhere"}
+    outcome = ended(RankExit(0, -15, by_us=True), RankExit(1, 3), errors=(error,))
+    assert outcome.status is Status.OK
+    assert outcome.reason.endswith(
+        "; after its last step rank 1 ended with exit code 3: cannot save here"
+    )
+    assert ended(RankExit(1, -11)).reason.endswith("rank 1 ended with signal 11")
+
+
+def test_memory_that_runs_out_after_the_last_step_is_noted() -> None:
+    error = {"event": "error", "kind": "oom", "message": "out of memory"}
+    reason = ended(RankExit(1, -15, by_us=True), errors=(error,)).reason
+    assert reason.endswith("; after its last step rank 1 ran out of memory: out of memory")
+
+
+def test_what_a_rank_does_when_it_is_ended_is_no_note() -> None:
+    error = {"event": "error", "kind": "exception", "message": "KeyboardInterrupt"}
+    outcome = ended(RankExit(0, 0), RankExit(1, 1, by_us=True), errors=(error,))
+    assert "after its last step" not in outcome.reason
+
+
+def test_a_run_that_loses_is_noted_alike() -> None:
+    end = TrialEnd(3, EndKind.STOPPED, "", 0.0, 9.0, (RankExit(1, 3),))
+    reason = judge(end, [good(0), good(1)], SETTINGS, decision=Decision.LOSES).reason
+    assert reason == (
+        "cannot win: stopped after 4 scored steps; "
+        "after its last step rank 1 ended with exit code 3"
+    )
+
+
+@pytest.mark.parametrize("time_s", [9.9e-7, 1e-9, 8e-308, 5e-324])
+def test_a_time_below_a_microsecond_is_no_time_of_a_step(time_s: float) -> None:
+    outcome = run(good(0, time_s=time_s), good(1, time_s=time_s))
+    assert (outcome.status, outcome.batch_time_s) == (Status.FAILED, None)
+    assert len(outcome.reason) < 80

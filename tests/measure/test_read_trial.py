@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from autotune.measure.read import TrialFollower, Voices, read_logs, read_ranks, steps_done
+from autotune.study.paths import rank_records_file
 
 EVERY = Voices(2)
 ANY = Voices(2, nodes=2, every_rank=False)
@@ -95,3 +97,12 @@ def test_a_log_that_just_fits_is_whole(tmp_path: Path, size: int) -> None:
     text = "".join(chr(97 + number % 26) for number in range(size))
     (tmp_path / "rank0.log").write_text(text)
     assert read_logs(tmp_path, 1)[0] == text
+
+
+def test_records_that_are_no_file_are_none(tmp_path: Path) -> None:
+    """A program that puts a device without end in their place must not fill the memory."""
+    rank_records_file(tmp_path, 0).symlink_to("/dev/null")
+    os.mkfifo(rank_records_file(tmp_path, 1))  # opening it would wait for a writer
+    follower = TrialFollower(tmp_path, Voices(2))
+    assert not follower.look()
+    assert follower.steps == 0

@@ -261,9 +261,9 @@ def test_the_night_is_told_with_what_was_lost_and_said() -> None:
     text = report_markdown(Results(records, (), BASELINE, CertifySettings()), context)
     section = text.split("## How it went")[1].split("##")[0]
     assert "4 runs from 1970-01-01 00:00:00 to 1970-01-01 01:00:00 (UTC)" in section
-    assert "with 0.01 hours on the devices" in section  # four runs of 9 s
-    assert "2 of them were lost" in section
-    assert "18 s with them; the points of 1 were measured afterwards" in section
+    assert "with 36 s on the devices" in section  # four runs of 9 s
+    assert "2 of them were lost with a node, a device or a port, after 18 s in all;" in section
+    assert "of 1 the point was measured afterwards" in section
     assert "| 1970-01-01 01:01:01 | device 3 \\| node7: left out |" in section
 
 
@@ -273,3 +273,115 @@ def test_a_long_night_shows_the_last_messages() -> None:
     assert "The last 40 of 100 messages" in text
     assert "message 59" not in text
     assert "message 60 |" in text
+
+
+ODD_MOMENTS = [1e300, -1e300, -1e11, 1e17]
+
+
+@pytest.mark.parametrize("at", ODD_MOMENTS)
+def test_a_moment_that_is_none_costs_no_report(at: float) -> None:
+    """Lines of `events.jsonl` and `trials.jsonl` may have been edited, or damaged."""
+    context = replace(CONTEXT, events=[Event(at, "hu")])
+    odd = replace(record(0, BASELINE, 0.4), started_at=at, ended_at=at)
+    fine = replace(record(1, FASTER, 0.2), started_at=60.0, ended_at=120.0)
+    repeats = tuple(
+        Repeat(Role.CONTROL, replace(record(n, BASELINE, 0.4 + n / 20), started_at=begin), "", 0)
+        for n, begin in enumerate([at, 0.0, at, 1.0])
+    )
+    results = Results((odd, fine), repeats, BASELINE, CertifySettings())
+    text = report_markdown(results, context)
+    assert "| unknown | hu |" in text
+    assert "trial 1: **200.0 ms** per global batch" in text
+    # The good moments are those of the fine trial and the last of its kind.
+    assert "6 runs from 1970-01-01 00:00:00 to 1970-01-01 00:02:00 (UTC)" in text
+
+
+def test_a_study_of_one_run_is_told_of_one() -> None:
+    text = report(record(0, BASELINE, None, Status.INFRASTRUCTURE, "node gone"))
+    assert "1 run from" in text
+    assert "1 of them was lost" in text
+    assert "of none the point was measured afterwards" in text
+    assert "missing" not in text
+
+
+@pytest.mark.parametrize(
+    ("cost_s", "shown"), [(9.0, "9 s"), (600.0, "10 min"), (8280.0, "2.3 hours")]
+)
+def test_device_time_is_told_in_a_unit_that_fits(cost_s: float, shown: str) -> None:
+    text = report(replace(record(0, BASELINE, 0.4), cost_s=cost_s))
+    assert f"(UTC), with {shown} on the devices." in text
+
+
+def test_numbers_that_are_missing_are_explained_where_some_are() -> None:
+    explained = "Numbers that are missing are trials that were interrupted"
+    assert explained not in report(record(0, BASELINE, 0.4), record(1, FASTER, 0.2))
+    assert explained in report(record(0, BASELINE, 0.4), record(2, FASTER, 0.2))
+
+
+def test_a_space_that_was_tried_through_is_not_searched_on() -> None:
+    tried = Results(
+        (record(0, BASELINE, 0.4), record(1, FASTER, 0.2)), (), BASELINE, CertifySettings()
+    )
+    of_two = report_markdown(tried, replace(CONTEXT, legal_count=2))
+    assert "- Search on: every legal point was tried; only a wider `space` holds others." in of_two
+    assert "max_trials" not in of_two
+    for count in (3, None):
+        more = report_markdown(tried, replace(CONTEXT, legal_count=count))
+        assert "- Search on: the same command with a larger `search.max_trials`." in more
+
+
+def test_what_a_person_should_know_of_a_good_measurement_is_shown() -> None:
+    noted = record(1, FASTER, 0.2, reason="measured; after its last step rank 0 ended badly")
+    text = report(record(0, BASELINE, 0.4), noted)
+    assert "order=a\\|b | after its last step rank 0 ended badly |" in text
+    assert "| order=none |  |" in text or "sp_degree=1 order=none |  |" in text
+
+
+def controls_and_contest(*baseline_s: float) -> Results:
+    """The baseline's first run, and a contest that goes on while the machine is slow or not."""
+    records = (record(0, BASELINE, 0.4), record(1, FASTER, 0.2))
+    contest = contest_key([BASELINE, FASTER])
+    runs = [
+        repeated(2 * r + n + 2, point, time_s, r, contest)
+        for r, base_s in enumerate(baseline_s)
+        for n, (point, time_s) in enumerate([(BASELINE, base_s), (FASTER, base_s / 2)])
+    ]
+    return Results(records, tuple(runs), BASELINE, CertifySettings(max_rechecks=0))
+
+
+def test_a_slow_machine_is_told_apart_from_disturbed_runs_of_the_contest() -> None:
+    """It slows all runs of a round alike, so the contest's runs count, and both sections agree."""
+    text = report_markdown(controls_and_contest(0.52, 0.50, 0.48), CONTEXT)
+    certified = text.split("## Certification")[1].split("##")[0]
+    meanwhile = text.split("## The machine meanwhile")[1].split("##")[0]
+    assert "| 3 |  |" in certified  # three runs, none of them disturbed
+    assert "compared within a round" in certified
+    assert "disturbed" not in meanwhile
+    assert meanwhile.count("| slow |") == 3
+    assert "3 of 4 runs were over 15% slower than the fastest, by 20% to 30%, from " in meanwhile
+    assert "runs which are slow here may count there" in meanwhile
+
+
+def test_a_steady_machine_is_no_matter_of_the_contest() -> None:
+    text = report_markdown(controls_and_contest(0.40, 0.401, 0.40), CONTEXT)
+    meanwhile = text.split("## The machine meanwhile")[1].split("##")[0]
+    assert "Its runs differ by no more than separate runs do." in meanwhile
+    assert "slow" not in meanwhile
+
+
+def test_the_bound_of_a_disturbed_run_is_the_one_that_was_applied() -> None:
+    """10 %, or four of the spreads between runs where these differ by more."""
+    steady = report_markdown(controls_and_contest(0.40, 0.40, 0.40), CONTEXT)
+    assert "A disturbed run took over 10% longer than the fastest run of its point" in steady
+    results = controls_and_contest(0.52, 0.46, 0.40)
+    bound = 4 * results.spread.relative_sd
+    assert bound > 0.1
+    text = report_markdown(results, CONTEXT)
+    assert f"A disturbed run took over {bound:.0%} longer than" in text
+
+
+def test_slow_runs_are_told_beside_a_drift_too() -> None:
+    results = controls_and_contest(0.41, 0.43, 0.45, 0.80)
+    meanwhile = report_markdown(results, CONTEXT).split("## The machine meanwhile")[1]
+    assert "**The machine drifted**" in meanwhile
+    assert "1 of 5 runs was over 15% slower than the fastest, by 100%: something" in meanwhile

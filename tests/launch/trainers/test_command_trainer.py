@@ -186,6 +186,8 @@ def test_two_files_of_two_kinds(make: Make, folder: Path) -> None:
         ({"patch": {"config": {"file": "base.yaml", "set": {}}}}, "names no key"),
         ({"patch": {"config": {"file": "bse.yaml", "set": {"a": 1}}}}, "did you mean 'base.yaml'"),
         ({"patch": {"config": {"file": "base.yaml", "set": {"train.x": 1}}}}, "no key train.x"),
+        ({"patch": {"config": {"file": "base.yaml", "set": {5: 1}}}}, "no key 5; allowed: train"),
+        ({"patch": {5: {"file": "base.yaml", "set": {"a": 1}}}}, "'5' cannot be a patch's name"),
         ({"patch": {"steps": {"file": "base.yaml", "set": {"a": 1}}}}, "cannot be a patch's name"),
         ({"command": "p {steps}", "patch": {"model": {"file": "base.yaml", "set": {"a": 1}}}},
          "'model' cannot be a patch's name"),

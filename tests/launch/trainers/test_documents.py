@@ -137,7 +137,7 @@ def test_keys_are_removed_where_they_are_named_alone() -> None:
     [
         ("training.micro_batch_sise", "did you mean 'micro_batch_size'"),
         ("trainning.lr", "did you mean 'training'"),
-        ("training.plugin.7", "has no key training.plugin.7"),
+        ("training.plugin.7", "training.plugin.7; there are none to choose from. To add a key"),
         ("training.lr.x", "has no key"),
     ],
 )
@@ -228,3 +228,30 @@ def test_what_is_read_is_no_part_of_the_document() -> None:
     before = copy.deepcopy(document.data)
     document.data["training"].clear()
     assert document.data == before
+
+
+KEYS = "layers:\n  5: {lr: 1}\n  6.5: 2  # half\n  true: 3\n  null: 4\n  '7': 5\n"
+
+
+@pytest.mark.parametrize("key", ["layers.5.lr", "layers.true", "layers.null", "layers.7"])
+def test_keys_that_are_no_texts_are_named_as_they_are_written(key: str) -> None:
+    document = YamlDocument("c.yaml", KEYS)
+    before = document.get(key_path(key))
+    document.set(key_path(key), 90)
+    assert document.get(key_path(key)) == 90
+    assert document.text() == KEYS.replace(f": {before}", ": 90")
+    document.put(key_path(key), before)
+    assert document.text() == KEYS
+    document.remove(key_path(key))
+    assert not document.has(key_path(key))
+
+
+def test_a_hint_ends_before_the_advice() -> None:
+    def said(text: str, key: str) -> str:
+        with pytest.raises(UserError) as error:
+            YamlDocument("c.yaml", text).set(key_path(key), 1)
+        return str(error.value)
+
+    assert "did you mean 'lr'? To add a key" in said("lr: 1", "lrr")
+    assert "allowed: lr. To add a key" in said("lr: 1", "size")
+    assert "there are none to choose from. To add a key" in said("lr: {}", "lr.size")

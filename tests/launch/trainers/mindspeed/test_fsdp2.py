@@ -423,7 +423,7 @@ def refusals(checkout: Path) -> Iterator[tuple[dict[str, Any], str]]:
     yield {"root": None}, "trainer.root is not given"
     yield {"root": nowhere}, f"trainer.root={nowhere} is no folder"
     yield {"root": str(checkout / "examples")}, "holds no mindspeed_mm/fsdp/train/trainer.py"
-    yield {"commit": "028de58c"}, f"is at commit {COMMIT[:12]}, the rules are for 028de58c"
+    yield {"commit": "028de58c"}, f"is at commit {COMMIT[:12]}, trainer.commit=028de58c (the rules"
     yield {"base": {}}, "model.base.config is not given"
     yield {"base": {"config": "examples/tiny/tiny_confg.yaml"}}, "did you mean 'tiny_config.yaml'"
 
@@ -441,7 +441,7 @@ def test_what_is_no_checkout_of_the_right_version(checkout: Path) -> None:
 def test_another_version_may_be_accepted(checkout: Path) -> None:
     load(checkout, commit=COMMIT[:12])
     (checkout / ".git" / "HEAD").write_text("f" * 40)
-    for commit in ("any", None, "ffff"):
+    for commit in ("any", None, "fffffff"):
         load(checkout, commit=commit)
     (checkout / ".git" / "HEAD").unlink()
     load(checkout, commit="any")
