@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autotune.ports import DeviceType
+from launch.bounded_run import run_bounded
 
 _MIB = 1 << 20
 _LIMIT_S = 30.0
@@ -79,16 +79,8 @@ def parse_npu_smi(text: str) -> dict[str, MemoryInUse]:
 
 def _run(words: tuple[str, ...], env: Mapping[str, str]) -> str | None:
     try:
-        done = subprocess.run(
-            words,
-            capture_output=True,
-            check=True,
-            timeout=_LIMIT_S,
-            stdin=subprocess.DEVNULL,
-            encoding="utf-8",
-            errors="replace",
-            env=dict(env),
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None  # not installed, not allowed in this container, or the driver hangs
-    return done.stdout
+        # A driver that hangs may leave it where not even SIGKILL ends it: nobody waits for that.
+        ended = run_bounded(words, env, _LIMIT_S)
+    except OSError:  # not installed, or not allowed in this container
+        return None
+    return ended.stdout.decode("utf-8", errors="replace") if ended.status == 0 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import psutil
 import pytest
 
 from launch.device_memory import (
@@ -97,3 +98,17 @@ def test_the_tool_is_run_where_there_is_one(tmp_path: Path) -> None:
     assert read_device_memory("npu", env) == parse_npu_smi(ONE_CHIP)
     tool.write_text("#!/bin/sh\nexit 1\n")
     assert read_device_memory("npu", env) is None
+
+
+def test_a_tool_that_hangs_is_ended_with_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its child holds the pipes open, as the tool of a driver that hangs does."""
+    monkeypatch.setattr("launch.device_memory._LIMIT_S", 0.5)
+    tool = tmp_path / "npu-smi"
+    tool.write_text("#!/bin/bash\ntrap '' TERM\nsleep 555 & echo $! > \"$0.child\"\nwait\n")
+    tool.chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    assert read_device_memory("npu", env) is None
+    child = int((tmp_path / "npu-smi.child").read_text())
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
