@@ -36,8 +36,7 @@ def near_the_best(point: Point, request: TrialRequest) -> SimulatedTrial:
     return SimulatedTrial(RUN_S, [[{"event": "start"}, *steps, {"event": "end"}]] * RANKS)
 
 
-@pytest.mark.parametrize("slots", [1, 2])
-@pytest.mark.parametrize("runs", [36, 60, 90])
+@pytest.mark.parametrize(("runs", "slots"), [(36, 1), (60, 2)])
 def test_the_contest_has_its_share(bench: Bench, runs: int, slots: int) -> None:
     """Of the time of `runs` runs, one after the other: a winner is certified, and in time."""
     bench.certify = CertifySettings()
