@@ -23,10 +23,10 @@ from launch.process_tree import is_alive, signal_all
 from launch.ray_session import (
     environment,
     local_ray_environment,
-    make_session_folder,
     require_listener,
     sigterm_handler_kept,
 )
+from launch.session_folder import SessionFolder
 
 _logger = logging.getLogger(__name__)
 
@@ -48,10 +48,12 @@ class RayConnection:
         self._sweep = sweep
         self._daemons: list[psutil.Process] = []
         self._guard: SweepGuard | None = None
+        self._folder: SessionFolder | None = None
         self._starts = 0
         self._up = False
         if not self.is_shared:
-            self._guard = SweepGuard.start(sweep, make_session_folder())
+            self._folder = SessionFolder()
+            self._guard = SweepGuard.start(sweep, self._folder.path)
         self.revive()
 
     @property
@@ -171,6 +173,8 @@ class RayConnection:
         self.stop()
         if self._guard is not None:
             self._guard.close()
+        if self._folder is not None:
+            self._folder.release()
 
 
 _clean_up_after = ray.remote(num_cpus=0, max_retries=0)(clean_up_after)

@@ -7,23 +7,12 @@ import os
 import secrets
 import signal
 import socket
-import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from launch.markers import SWEEP
-
-_LONGEST_TEMP_DIR = 25
-"""Ray puts Unix sockets 82 characters below its folder; their paths end at 107."""
-
-
-def make_session_folder() -> Path:
-    """A new folder of our own for Ray's sockets and logs, with a short path."""
-    wanted = tempfile.gettempdir()
-    short = wanted if len(wanted) <= _LONGEST_TEMP_DIR else "/tmp"  # noqa: S108 - mkdtemp below
-    return Path(tempfile.mkdtemp(prefix="at-", dir=short))
 
 
 def local_ray_environment(marker: str, folder: Path) -> dict[str, str]:

@@ -221,6 +221,12 @@ def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
         console.print(f"[bold red]no feasible configuration was found[/]{why}")
         for reason, count in causes:
             console.print(f"  {count:>3} x {reason}", soft_wrap=True, markup=False)
+        if end is SweepEnd.HOPELESS:
+            console.print(
+                "mend it, then begin anew with study.name=NAME: what has failed in this study, the "
+                "baseline among it, is not tried again",
+                soft_wrap=True,
+            )
         return ExitCode.NOTHING_FEASIBLE
     certified = f", certified in {verdict.rounds} rounds" if verdict.certified else ""
     console.print(

@@ -33,9 +33,9 @@ from autotune.sweep.progress import (
 )
 from autotune.sweep.proposer import Proposer
 
-# Trials that fail one after the other, from the first on, for the same reason: the cause is
-# not in the points.
-_HOPELESS_AFTER = 5
+# So many trials that come to nothing one after the other, the baseline first, for the same reason:
+# the cause is not in the points. One that hangs costs all of its deadlines.
+_HOPELESS_AFTER = {Status.HUNG: 2, Status.FAILED: 3, Status.INFRASTRUCTURE: 5}
 _NUMBER = re.compile(r"\b(?:0x[0-9a-f]+|\d+(?:\.\d+)?)\b", re.IGNORECASE)
 _INTERRUPTIONS = 3
 # Of `max_hours`, certification may keep back this share.
@@ -76,6 +76,7 @@ class Sweep:
     tick_s: float = 0.25
     _queue: list[Point] = field(default_factory=list)
     _started_at: float = 0.0
+    _records_before: int = 0
     _is_blocked: bool = False
     _is_short_of_time: bool = False
     _seen: _Seen | None = None
@@ -93,7 +94,7 @@ class Sweep:
         used up are not, and none begins that would not be over by then. An interrupt passes
         through; the caller closes the launcher and `stop` closes the trials.
         """
-        self._started_at = self.launcher.now()
+        self._started_at, self._records_before = self.launcher.now(), len(self.study.records)
         lost = [r.parameters for r in self.study.records if self._is_open_again(r)]
         interrupted = Counter(self.study.interrupted_points())
         # A point that sweeps have died under again and again does not come first any more.
@@ -284,7 +285,7 @@ class Sweep:
             return SweepEnd.TIME_USED
         if not self._queue and self._unseen_count() <= 0:
             return SweepEnd.SPACE_USED
-        if is_hopeless(self.study.records):
+        if is_hopeless(self.study.records, self._records_before):
             return SweepEnd.HOPELESS
         return None
 
@@ -370,16 +371,17 @@ def _is_worth_certifying(end: SweepEnd) -> bool:
     return end not in (SweepEnd.HOPELESS, SweepEnd.BLOCKED)
 
 
-def is_hopeless(records: list[TrialRecord]) -> bool:
+def is_hopeless(records: Sequence[TrialRecord], before: int = 0) -> bool:
     """Whether the first trials, and no others, were made, and all failed for one reason.
 
-    Which rank said so, at which address and after how many seconds, makes no difference.
+    Which rank said so, at which address and after how many seconds, makes no difference. before:
+    how many records there were when the sweep began: a person may have mended something since, so
+    that as many trials are made anew.
     """
-    records = [record for record in records if record.was_launched]
-    reasons = {(record.status, _NUMBER.sub("", record.outcome.reason)) for record in records}
-    lost = (Status.FAILED, Status.HUNG, Status.INFRASTRUCTURE)
-    return (
-        len(records) >= _HOPELESS_AFTER
-        and len(reasons) == 1
-        and all(record.status in lost for record in records)
-    )
+    launched = [record for record in records if record.was_launched]
+    reasons = {(record.status, _NUMBER.sub("", record.outcome.reason)) for record in launched}
+    if len(reasons) != 1:
+        return False
+    ((status, _),) = reasons
+    anew = sum(record.was_launched for record in records[before:])
+    return status in _HOPELESS_AFTER and anew >= _HOPELESS_AFTER[status]

@@ -142,6 +142,8 @@ class Chaos:
         found = list(self.processes(kind, sweep))
         if found:
             victim = luck.choice(found)
+            if sweep.poll() is not None:
+                return  # with the sweep dead, nobody would clean up after a guard that dies too
             try:
                 victim.send_signal(signal.SIGKILL)
             except psutil.Error:

@@ -118,7 +118,33 @@ def test_trials_that_all_fail_for_one_reason_end_the_sweep_early(bench: Bench) -
         return SimulatedTrial(1.0, first, EndKind.RANK_FAILED)
 
     assert bench.run(behave, max_trials=1000) is SweepEnd.HOPELESS
-    assert len(bench.records) == 5
+    assert len(bench.records) == 3
+
+
+def test_a_baseline_that_hangs_is_not_hung_for_all_night(bench: Bench) -> None:
+    """Each costs all of its deadlines."""
+
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        return SimulatedTrial(1800.0, [], EndKind.HUNG, f"no step of rank 0 in {request.trial} s")
+
+    assert bench.run(behave, max_trials=1000) is SweepEnd.HOPELESS
+    assert len(bench.records) == 2
+
+
+def test_after_a_hopeless_start_the_same_command_tries_again(bench: Bench) -> None:
+    """Whoever has mended the cause types it; of what failed nothing is repeated."""
+    mended = False
+
+    def behave(point: Point, request: TrialRequest) -> SimulatedTrial:
+        error = {"event": "error", "kind": "exception", "message": "no data"}
+        return measured(point) if mended else SimulatedTrial(1.0, [[error]], EndKind.RANK_FAILED)
+
+    assert bench.run(behave, max_trials=10) is SweepEnd.HOPELESS
+    assert bench.run(behave, max_trials=10) is SweepEnd.HOPELESS
+    assert len(bench.records) == 6
+    mended = True
+    assert bench.run(behave, max_trials=10) is SweepEnd.TRIALS_USED
+    assert [r.status for r in bench.records[6:]].count(Status.FAILED) == 0
 
 
 def test_max_hours_ends_the_sweep_on_the_launchers_clock(bench: Bench) -> None:
