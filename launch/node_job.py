@@ -13,7 +13,7 @@ from autotune.ports import Deadlines, DeviceType, EndKind, RankExit, TrialReques
 from launch.device_ledger import DeviceState
 from launch.markers import TRIAL
 
-HEARTBEAT_S = 5.0
+HEARTBEAT_S = 2.0
 """How often a supervisor says that it is alive, by an empty line."""
 
 SILENCE_S = 90.0

@@ -104,7 +104,7 @@ def test_a_tool_that_hangs_is_ended_with_what_it_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its child holds the pipes open, as the tool of a driver that hangs does."""
-    monkeypatch.setattr("launch.device_memory._LIMIT_S", 0.5)
+    monkeypatch.setattr("launch.device_memory._LIMIT_S", 2.0)
     tool = tmp_path / "npu-smi"
     tool.write_text("#!/bin/bash\ntrap '' TERM\nsleep 555 & echo $! > \"$0.child\"\nwait\n")
     tool.chmod(0o755)
