@@ -32,8 +32,13 @@ _FLAGS = ("-I", "-S", "-X", "utf8")
 _CODE = "import sys; sys.path += {paths!r}; from launch.guard import main; main()"
 
 
+_GUARDS = 2
+"""One that is killed has a twin: while Ray starts or joins, it keeps this process from starting
+another one, and may end it."""
+
+
 class SweepGuard:
-    """The sweep's end of a guard process, of which there is another one soon when it is killed.
+    """The sweep's end of two guard processes, of which one that is killed is soon replaced.
 
     marker: value of `AUTOTUNE_SWEEP` that the sweep's processes carry. folder: removed
     at the end, with all that is in it.
@@ -45,22 +50,24 @@ class SweepGuard:
         self._environment = {name: value for name, value in os.environ.items() if name != SWEEP}
         self._lock = threading.Lock()
         self._closing = False
-        self._process = self._begin()
-        threading.Thread(target=self._keep, daemon=True).start()
+        self._processes = [self._begin() for _ in range(_GUARDS)]
+        for number in range(_GUARDS):
+            threading.Thread(target=self._keep, args=(number,), daemon=True).start()
 
     @classmethod
     def start(cls, marker: str, folder: Path) -> SweepGuard:
-        """Starts the guard; it watches from when this returns."""
+        """Starts the guards; they watch from when this returns."""
         return cls(marker, folder)
 
     def close(self) -> None:
         """Ends what is left of the sweep and returns when it is gone. May be repeated."""
         with self._lock:
             self._closing = True
-            process = self._process
-        assert process.stdin is not None
-        process.stdin.close()
-        if process.wait() != 0:  # somebody has killed the guard
+        for process in self._processes:
+            assert process.stdin is not None
+            process.stdin.close()
+        codes = [process.wait() for process in self._processes]
+        if any(codes):  # somebody has killed one
             end_sweep(self.marker, self.folder)
             remove_leftovers(self.folder)
 
@@ -78,15 +85,15 @@ class SweepGuard:
             start_new_session=True,
         )
 
-    def _keep(self) -> None:
-        """Starts a guard again when it has died: without it nobody cleans up after this process."""
+    def _keep(self, number: int) -> None:
+        """Starts a guard again when it has died: without one nobody cleans up behind us."""
         while True:
-            self._process.wait()
+            self._processes[number].wait()
             time.sleep(_POLL_S)
             with self._lock:
                 if self._closing:
                     return
-                self._process = self._begin()
+                self._processes[number] = self._begin()
 
 
 def main() -> None:

@@ -86,11 +86,11 @@ def test_a_killed_sweep_is_cleaned_up(tmp_path: Path, bystander: psutil.Process)
     folder.mkdir()
     marker = f"sweep-{os.getpid()}-{tmp_path.name}"
     sweep = start_sweep(marker, folder)
-    (guard,) = psutil.Process(sweep.pid).children()
+    guards = psutil.Process(sweep.pid).children()
     member = start_member(marker)
     os.kill(sweep.pid, signal.SIGKILL)
     sweep.wait()
-    _, alive = psutil.wait_procs([member, guard], timeout=10)
+    _, alive = psutil.wait_procs([member, *guards], timeout=10)
     assert [one for one in alive if is_alive(one)] == []
     assert is_alive(bystander)
     assert not folder.exists()
@@ -102,7 +102,8 @@ def test_close_cleans_up_without_the_guard(tmp_path: Path) -> None:
     marker = f"sweep-{os.getpid()}-{tmp_path.name}"
     guard = SweepGuard.start(marker, folder)
     member = start_member(marker)
-    guard._process.kill()
+    for process in guard._processes:
+        process.kill()
     guard.close()
     assert not is_alive(member)
     assert not folder.exists()
@@ -110,7 +111,7 @@ def test_close_cleans_up_without_the_guard(tmp_path: Path) -> None:
 
 def test_the_guard_heeds_no_signal_of_the_terminal(tmp_path: Path) -> None:
     guard = SweepGuard.start(f"sweep-{os.getpid()}-{tmp_path.name}", tmp_path / "ours")
-    process = psutil.Process(guard._process.pid)
+    process = psutil.Process(guard._processes[0].pid)
     assert os.getsid(process.pid) != os.getsid(0)
     time.sleep(0.3)  # until its handlers are set
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -120,16 +121,36 @@ def test_the_guard_heeds_no_signal_of_the_terminal(tmp_path: Path) -> None:
     guard.close()
 
 
+def test_a_sweep_that_cannot_replace_a_guard_has_another(tmp_path: Path) -> None:
+    """As while Ray joins, which lets no other thread of the process run, and may end it."""
+    folder = tmp_path / "ours"
+    folder.mkdir()
+    marker = f"sweep-{os.getpid()}-{tmp_path.name}"
+    sweep = start_sweep(marker, folder)
+    member = start_member(marker)
+    os.kill(sweep.pid, signal.SIGSTOP)
+    psutil.Process(sweep.pid).children()[0].kill()
+    os.kill(sweep.pid, signal.SIGKILL)
+    sweep.wait()
+    psutil.wait_procs([member], timeout=10)
+    assert not is_alive(member)
+    until = time.monotonic() + 5
+    while folder.exists():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
 def test_a_killed_guard_is_replaced(tmp_path: Path) -> None:
     folder = tmp_path / "ours"
     folder.mkdir()
     marker = f"sweep-{os.getpid()}-{tmp_path.name}"
     sweep = start_sweep(marker, folder)
-    (guard,) = psutil.Process(sweep.pid).children()
+    killed = psutil.Process(sweep.pid).children()
     member = start_member(marker)
-    guard.kill()
+    for guard in killed:
+        guard.kill()
     until = time.monotonic() + 5
-    while not [one for one in psutil.Process(sweep.pid).children() if one.pid != guard.pid]:
+    while not set(psutil.Process(sweep.pid).children()) - set(killed):
         assert time.monotonic() < until
         time.sleep(0.02)
     os.kill(sweep.pid, signal.SIGKILL)
