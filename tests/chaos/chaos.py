@@ -33,6 +33,8 @@ VICTIMS = ("sweep", "rank", "worker", "raylet", "gcs_server", "supervisor", "gua
 CLEAN_WITHIN_S = 10.0
 _FORMATIONS = 24
 _LONGEST_RUN_S = 300.0
+# Of a process that joins a raylet which dies meanwhile.
+_RAYS_LAST_WORDS = ("Failed to register worker to Raylet", "Worker will terminate")
 _SHARED_MEMORY = Path("/dev/shm")
 _MODEL = """# @package _global_
 defaults: [override /trainer: command]
@@ -113,7 +115,7 @@ class Chaos:
     def _may_end_so(self, code: int) -> bool:
         """Killed, done, or without Ray; Ray ends this very process in the moment of its joining."""
         if code == 1:
-            return "Failed to register worker to Raylet" in self.program.output[-1000:]
+            return any(words in self.program.output[-1000:] for words in _RAYS_LAST_WORDS)
         return code in (-signal.SIGKILL, 0, 4)
 
     @property
