@@ -44,7 +44,7 @@ class Driver:
         )
         first = self.answer()
         self.sweep, self.temporary = first["sweep"], Path(first["folder"])
-        (self.guard,) = [
+        self.guards = [
             child
             for child in psutil.Process(self.process.pid).children()
             if self.sweep in child.cmdline()
@@ -95,7 +95,7 @@ def test_kill_9_of_the_sweep(driver: Driver, trial: int) -> None:
     assert {"gcs_server", "raylet"} <= {one.name() for one in everyone}
     assert driver.temporary.is_dir()
     driver.process.kill()
-    _, alive = psutil.wait_procs([*everyone, driver.guard], timeout=10)
+    _, alive = psutil.wait_procs([*everyone, *driver.guards], timeout=10)
     assert [one for one in alive if is_alive(one)] == []
     assert driver.processes() == []
     assert not driver.temporary.exists()
@@ -126,6 +126,6 @@ def test_the_sweep_outlives_the_death_of_any_of_its_processes(driver: Driver) ->
     everyone = driver.processes()
     driver.tell("close")
     assert driver.process.wait(15) == 0
-    assert not any(map(is_alive, [*everyone, driver.guard]))
+    assert not any(map(is_alive, [*everyone, *driver.guards]))
     assert driver.processes() == []
     assert not driver.temporary.exists()
