@@ -33,8 +33,8 @@ _CODE = "import sys; sys.path += {paths!r}; from launch.guard import main; main(
 
 
 _GUARDS = 2
-"""One that is killed has a twin: while Ray starts or joins, it keeps this process from starting
-another one, and may end it."""
+"""One that is killed has a twin: while Ray starts or joins, Ray lets no other thread of the sweep
+run, which could replace it, and may end the sweep."""
 
 
 class SweepGuard:

@@ -6,7 +6,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from autotune.certify.contest import Contest
@@ -201,11 +201,6 @@ class Results:
         first = [self.baseline] if runs else []
         points = [*first, *(standing.point for standing in self.finalists)]
         return Contest.of(points, self.repeats, self.spread)
-
-
-def without_rechecks(results: Results) -> Results:
-    """The same runs, none of which is worth another look: the contest is next."""
-    return replace(results, settings=replace(results.settings, max_rechecks=0))
 
 
 NextRun = tuple[Role, Point, int]

@@ -10,7 +10,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from autotune.cli.arguments import Invocation
-from autotune.cli.interrupt import interrupt_on_sigterm
 from autotune.errors import ExitCode
 from autotune.replay.baseline import baseline_row
 from autotune.replay.case import RecordedSpace, ReplayCase
@@ -35,7 +34,7 @@ def replay(invocation: Invocation) -> int:
     console = _console()
     for line in (_headline(case), *case.table.notes, *notes):
         _say(console, line)
-    with interrupt_on_sigterm(), _Counter(config) as counter:
+    with _Counter(config) as counter:
         runs = run_all(
             case, config.named_samplers, config.seed_numbers, config.processes, counter.done
         )

@@ -37,6 +37,7 @@ from autotune.report.markdown import challenge
 from autotune.search.encoding import Encoding
 from autotune.search.factory import make_sampler
 from autotune.search.gate import MemoryGatekeeper
+from autotune.study.best import is_tried_out
 from autotune.study.events import Event, append_event
 from autotune.study.identity import Identity
 from autotune.study.lock import is_locked, refuse_second_sweep, sweep_lock
@@ -205,9 +206,12 @@ def _stopped(trials: list[int], name: str) -> str:
 def _conclude(console: Console, end: SweepEnd, study: KeptStudy) -> int:
     progress = finished_progress(study.results, study.problem.config.search.max_trials)
     console.print(f"{end.value}: {summary_line(progress)}", soft_wrap=True)
-    space, tried = study.problem.space, {r.parameters for r in study.records if r.was_launched}
-    if space.size is not None and len(tried) >= space.size:
-        console.print(f"every one of the {space.size_text} legal points was tried", soft_wrap=True)
+    space = study.problem.space
+    if is_tried_out(study.records, space.size):
+        console.print(
+            f"none of the {space.size_text} legal points is left; only a wider space holds others",
+            soft_wrap=True,
+        )
     elif end is SweepEnd.TRIALS_USED:
         more = 2 * progress.max_trials
         console.print(f"to go on, give search.max_trials={more}", soft_wrap=True)

@@ -54,9 +54,8 @@ class Evidence:
     """What is known of a trial besides its records, for the case that it failed.
 
     logs: each rank's output, by rank, without those that are empty; None where it was not looked
-    at. is_baseline: it ran the user's present configuration for
-    the first time, which is known to fit elsewhere. note: what a person should know of a good
-    measurement.
+    at. is_baseline: it ran the user's present configuration for the first time, which is known to
+    fit elsewhere. note: what a person should know of a good measurement.
     """
 
     logs: Mapping[int, str] | None = None

@@ -25,7 +25,7 @@ from autotune.report.failures import failures_section
 from autotune.report.gate import gate_section
 from autotune.report.night import night_section
 from autotune.space.point import Point, plain
-from autotune.study.best import count_by_status, record_of, spent_s
+from autotune.study.best import count_by_status, is_tried_out, record_of, spent_s
 from autotune.study.events import Event
 from autotune.study.trial_record import TrialRecord
 
@@ -240,8 +240,7 @@ def _next(verdict: Verdict | None, records: Sequence[TrialRecord], context: Repo
 
 
 def _search_on(records: Sequence[TrialRecord], context: ReportContext) -> str:
-    told = len({record.parameters for record in records})
-    if context.legal_count is None or told < context.legal_count:
+    if not is_tried_out(records, context.legal_count):
         return "the same command with a larger `search.max_trials`"
     skipped = any(not record.was_launched for record in records)
     by_gate = ", or passed over by the memory gate" if skipped else ""

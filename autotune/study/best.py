@@ -15,6 +15,14 @@ def record_of(records: Iterable[TrialRecord], point: Point) -> TrialRecord | Non
     return found[-1] if found else None
 
 
+def is_tried_out(records: Iterable[TrialRecord], legal_count: int | None) -> bool:
+    """Whether each legal point has a result, be it that the memory gate refused it.
+
+    legal_count: None where nobody has counted them.
+    """
+    return legal_count is not None and len({r.parameters for r in records}) >= legal_count
+
+
 def spent_s(records: Iterable[TrialRecord], status: Status) -> float:
     """Seconds of device time that trials of this status took in this study."""
     return sum(r.cost_s for r in records if r.status is status and r.taken_from is None)

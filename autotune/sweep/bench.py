@@ -36,6 +36,7 @@ class Bench:
     _running: dict[int, RunningTrial] = field(default_factory=dict)
     _contest_key: str = ""
     _results: Results | None = None
+    _rechecks: bool = True
 
     @property
     def results(self) -> Results:
@@ -49,9 +50,13 @@ class Bench:
                 tuple(study.records),
                 tuple(study.repeats),
                 study.space.baseline,
-                self.plan.certify,
+                self.plan.certify if self._rechecks else replace(self.plan.certify, max_rechecks=0),
             )
         return self._results
+
+    def give_up_rechecks(self) -> None:
+        """No measured point is worth another look any more: the contest is next."""
+        self._rechecks, self._results = False, None
 
     @property
     def running(self) -> tuple[RunningTrial, ...]:

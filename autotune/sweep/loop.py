@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from autotune.certify.doubts import next_doubt, steady_seconds
-from autotune.certify.results import NextRun, Results, next_repeats, without_rechecks
+from autotune.certify.results import NextRun, Results, next_repeats
 from autotune.measure.outcome import Failure, Status
 from autotune.ports import Launcher
 from autotune.search.gate import MemoryGatekeeper
@@ -78,7 +78,6 @@ class Sweep:
     _started_at: float = 0.0
     _records_before: int = 0
     _is_blocked: bool = False
-    _is_short_of_time: bool = False
     _seen: _Seen | None = None
     _without_doubt: Results | None = None
 
@@ -118,6 +117,7 @@ class Sweep:
                 return end
             if end is not None and _is_worth_certifying(end):
                 # Devices that are free already need not wait for the slowest of the last trials.
+                self._keep_time_for_contest()
                 self._start_repeats(self._waiting_repeats(Role.RECHECK))
             self._wait()
             if self._is_time_used():
@@ -126,7 +126,8 @@ class Sweep:
 
     def _certify(self) -> None:
         """Rechecks, then the contest, as many runs at a time as the devices hold."""
-        while next_repeats(self._results_to_certify()):
+        self._keep_time_for_contest()
+        while next_repeats(self.bench.results):
             if not self.bench.running and not self._has_time_for_a_run():
                 self.listener.said("search.max_hours is used up: the winner is not certified")
                 return
@@ -134,22 +135,25 @@ class Sweep:
             self._wait()
             if self._is_time_used():
                 self._cut_off()
+            self._keep_time_for_contest()
 
     def _waiting_repeats(self, *roles: Role) -> list[NextRun]:
         """What certification needs next and does not run yet, of these roles or of all."""
         under_way = [(trial.role, trial.point, trial.round) for trial in self.bench.running]
-        orders = next_repeats(self._results_to_certify())
-        orders = [order for order in orders if order not in under_way]
+        orders = [order for order in next_repeats(self.bench.results) if order not in under_way]
         return [order for order in orders if not roles or order[0] in roles]
 
-    def _results_to_certify(self) -> Results:
-        """The results; without rechecks once these would take the contest's time."""
-        results, left_s = self.bench.results, self._time_left_s()
-        if left_s is not None and results.to_recheck:
-            turns = 1 + self.bench.contest_turns(self._trials_left(), max(self.launcher.slots, 1))
-            # For good: a recheck after the contest could begin another one.
-            self._is_short_of_time |= left_s < turns * self._repeat_cost_s()
-        return without_rechecks(results) if self._is_short_of_time else results
+    def _keep_time_for_contest(self) -> None:
+        """Gives up rechecks that would take the contest's time.
+
+        For good: a recheck after the contest could begin another one.
+        """
+        left_s = self._time_left_s()
+        if left_s is None or not self.bench.results.to_recheck:
+            return
+        turns = 1 + self.bench.contest_turns(self._trials_left(), max(self.launcher.slots, 1))
+        if left_s < turns * self._repeat_cost_s():
+            self.bench.give_up_rechecks()
 
     def _repeat_cost_s(self) -> float:
         """Seconds that one more run of a measured point takes: trials may have been cut short."""

@@ -139,6 +139,16 @@ def test_results_that_vanish_under_the_sweep_are_written_again(
     assert "(baseline)" in program.report
 
 
+def test_a_space_that_is_tried_out_asks_for_no_more_trials(
+    program: Program, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for trials in (12, 3):
+        assert program.run(f"search.max_trials={trials}") == 0
+        printed = capsys.readouterr().out
+        assert "none of the 12 legal points is left" in printed
+        assert "to go on" not in printed
+
+
 def test_a_line_nested_without_end_is_named(
     program: Program, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -141,6 +141,13 @@ def test_retries_of_the_allocator_are_read(tmp_path: Path) -> None:
     assert (found.status, found.alloc_retries) == (Status.OK, 9)
 
 
+def test_retries_are_read_where_a_program_prints_records(tmp_path: Path) -> None:
+    """Case 61, in the format that has all of a record's names."""
+    step = '{{"event": "step", "step": {}, "time_s": 0.1, "loss": 2.0, "alloc_retries": 3}}'
+    found = outcome(tmp_path, [step.format(n) for n in range(1, 10)], "json")
+    assert (found.status, found.alloc_retries) == (Status.OK, 3)
+
+
 def test_retries_of_the_allocator_are_shown(program: Program) -> None:
     """Case 61: a point that runs at the brink of memory is no good choice for weeks."""
     program.behave = lambda values, request: ran(1.0, alloc_retries=6)

@@ -74,11 +74,10 @@ def _entries(found: _Found) -> Iterator[Entry]:
         f"peak_{kind}_bytes": _whole(found.fields.get(f"peak_{kind}_bytes"))
         for kind in ("allocated", "reserved", "device")
     }
-    if any(peak is not None for peak in peaks.values()):
+    held = {**peaks, "alloc_retries": found.record.alloc_retries}
+    if any(value is not None for value in held.values()):
         rank = _whole(found.fields.get("rank"))
-        yield MemoryEntry(
-            found.record.step, rank_of(found.label) if rank is None else rank, **peaks
-        )
+        yield MemoryEntry(found.record.step, rank_of(found.label) if rank is None else rank, **held)
 
 
 def _step(record: StepRecord, label: str | None) -> StepEntry:
